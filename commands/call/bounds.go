@@ -1,0 +1,24 @@
+package call
+
+import "time"
+
+// Purposes is the closed set of a run's declared purpose (EXE-27).
+var Purposes = []string{"validation", "test", "build", "format", "release", "diagnostic", "operation", "other"}
+
+// Bounds of the pipeline.
+const (
+	// DefaultGrace is how long an answer waits before an execution becomes a Job (tools.md).
+	DefaultGrace = 10 * time.Second
+	// MaxChangedPaths per finish event (EVT-26); the largest edit touches 32 paths.
+	MaxChangedPaths = 32
+	// MaxObservedPaths per finish event and the bytes of one (EVT-25).
+	MaxObservedPaths = 201
+	MaxPathBytes     = 512
+	// MaxErrorSummary is the characters of error text on an event (EVT-20).
+	MaxErrorSummary = 240
+	// MaxInputString, MaxInputItems bound Input evidence (EVT-17).
+	MaxInputString = 120
+	MaxInputItems  = 8
+	// MaxCallsPerPrincipal at once (faults.md 4).
+	MaxCallsPerPrincipal = 32
+)

@@ -1,0 +1,149 @@
+package event
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"regexp"
+	"strings"
+)
+
+// Ids are opaque. All but ClientID and ProjectID are a fixed prefix and 32 lowercase hex
+// digits (SES-02, shapes.md 2); the server mints them, a caller never does.
+type (
+	// SessionID names one Workflow Session.
+	SessionID string
+	// CallID is shared by the start and the finish of one recorded call (EVT-07).
+	CallID string
+	// InvocationID correlates the recorder and the business pair of one kernel request (EVT-08).
+	InvocationID string
+	// ExecutionID names one execution on a Runner; a Job's id is its execution's id.
+	ExecutionID string
+	// CommandID names one decision; it recognises an append whose acknowledgement was lost.
+	CommandID string
+	// InstanceID names one life of a server or Runner process.
+	InstanceID string
+	// ClientID names a Runner; 1 to 64 of [a-z0-9_-].
+	ClientID string
+	// ProjectID names a Project within its Runner.
+	ProjectID string
+	// EventID names one tail event: a hash of aggregate, version and index in the commit.
+	EventID string
+)
+
+// Prefixes of minted ids.
+const (
+	SessionPrefix    = "wc_sess_"
+	CallPrefix       = "wc_call_"
+	InvocationPrefix = "wc_inv_"
+	ExecutionPrefix  = "wc_exec_"
+	CommandPrefix    = "wc_cmd_"
+	InstancePrefix   = "wc_inst_"
+	EventPrefix      = "evt_"
+)
+
+func mint(prefix string) string {
+	var b [16]byte
+	rand.Read(b[:])
+	return prefix + hex.EncodeToString(b[:])
+}
+
+// NewSessionID mints an id. Only edges mint; decisions take ids as arguments.
+func NewSessionID() SessionID { return SessionID(mint(SessionPrefix)) }
+
+// NewCallID mints an id for one recorded call.
+func NewCallID() CallID { return CallID(mint(CallPrefix)) }
+
+// NewInvocationID mints the correlation id of one kernel request.
+func NewInvocationID() InvocationID { return InvocationID(mint(InvocationPrefix)) }
+
+// NewExecutionID mints an id for one execution.
+func NewExecutionID() ExecutionID { return ExecutionID(mint(ExecutionPrefix)) }
+
+// NewCommandID mints an id for one decision.
+func NewCommandID() CommandID { return CommandID(mint(CommandPrefix)) }
+
+// NewInstanceID mints an id for one process life.
+func NewInstanceID() InstanceID { return InstanceID(mint(InstancePrefix)) }
+
+// NewNonce mints the 32 hex digits that tell two incarnations of one id apart (SES-08).
+func NewNonce() string { return mint("") }
+
+var (
+	sessionForm = regexp.MustCompile(`^wc_sess_[0-9a-f]{32}$`)
+	clientForm  = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+	execForm    = regexp.MustCompile(`^wc_exec_[0-9a-f]{32}$`)
+	aggForm     = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+	tokenForm   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+)
+
+// Valid reports whether s has the canonical form (SES-02).
+func (s SessionID) Valid() bool { return sessionForm.MatchString(string(s)) }
+
+// Valid reports whether c may stand in a subject.
+func (c ClientID) Valid() bool { return clientForm.MatchString(string(c)) }
+
+// Valid reports whether e has the form of a minted execution id.
+func (e ExecutionID) Valid() bool { return execForm.MatchString(string(e)) }
+
+// Domain is the kind of an aggregate and the fourth token of its subject.
+type Domain string
+
+// Domains of the log (architecture.md 3). The list is append-only: subjects outlive the program.
+const (
+	DomainSession Domain = "session"
+	DomainProject Domain = "project"
+	DomainLog     Domain = "log"
+)
+
+// Aggregate names the unit of consistency: one chain of commits on one literal subject.
+type Aggregate struct {
+	Domain Domain
+	ID     string
+}
+
+// SessionAggregate is the aggregate of one Workflow Session.
+func SessionAggregate(id SessionID) Aggregate { return Aggregate{DomainSession, string(id)} }
+
+// ProjectAggregate is the aggregate of one Project's registration.
+func ProjectAggregate(r ProjectRef) Aggregate {
+	return Aggregate{DomainProject, string(r.Client) + "--" + string(r.Project)}
+}
+
+// LogAggregate holds the facts about the log itself: its epoch, later its pruning.
+func LogAggregate() Aggregate { return Aggregate{DomainLog, "main"} }
+
+// String is the stored form, "domain/id".
+func (a Aggregate) String() string { return string(a.Domain) + "/" + a.ID }
+
+// ParseAggregate reads the stored form back.
+func ParseAggregate(s string) (Aggregate, bool) {
+	d, id, ok := strings.Cut(s, "/")
+	a := Aggregate{Domain(d), id}
+	return a, ok && a.Valid()
+}
+
+// Valid reports whether both parts may stand as literal subject tokens.
+func (a Aggregate) Valid() bool {
+	return tokenForm.MatchString(string(a.Domain)) && aggForm.MatchString(a.ID)
+}
+
+// ProjectRef names a Project by the Runner that owns it.
+type ProjectRef struct {
+	Client  ClientID  `json:"client"`
+	Project ProjectID `json:"project"`
+}
+
+// String is the form callers use: agent:<client_id>:<project_id>.
+func (r ProjectRef) String() string { return "agent:" + string(r.Client) + ":" + string(r.Project) }
+
+// Zero reports whether no Project is named.
+func (r ProjectRef) Zero() bool { return r == ProjectRef{} }
+
+// ParseProject reads agent:<client_id>:<project_id>.
+func ParseProject(s string) (ProjectRef, bool) {
+	p := strings.Split(s, ":")
+	if len(p) != 3 || p[0] != "agent" || !ClientID(p[1]).Valid() || !tokenForm.MatchString(p[2]) {
+		return ProjectRef{}, false
+	}
+	return ProjectRef{ClientID(p[1]), ProjectID(p[2])}, true
+}

@@ -1,0 +1,24 @@
+package event
+
+// ProjectRegistered records which Runner owns a Project; the path stays on the Runner.
+type ProjectRegistered struct {
+	Project ProjectRef `json:"project"`
+	Name    string     `json:"name"` // folder name, ≤ 120 characters
+	Root    string     `json:"root"` // root fingerprint
+}
+
+// LogCreated is the first commit of a log.
+type LogCreated struct {
+	// Epoch is random; tokens carry it, so that those of a lost history are recognised.
+	Epoch string `json:"epoch"`
+}
+
+// LogTailLost records that an unclean stop in process durability cut the log (faults.md 2.4).
+type LogTailLost struct {
+	Epoch   string `json:"epoch"`
+	LastSeq uint64 `json:"last_seq"` // the newest sequence that survived
+}
+
+func (ProjectRegistered) isEvent() {}
+func (LogCreated) isEvent()        {}
+func (LogTailLost) isEvent()       {}

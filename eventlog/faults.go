@@ -1,0 +1,7 @@
+package eventlog
+
+// Faults lets a test stand at the committer's named points. Each hook may return an error
+// (the step fails although it may have happened) or block.
+type Faults struct {
+	BeforePublish, AfterPublish, AfterAck, AfterSync, AfterApply func(seq uint64) error
+}

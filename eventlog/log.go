@@ -1,0 +1,86 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"webcodex/eventlog/event"
+)
+
+// Durability says what an acknowledgement promises (architecture.md 2.3).
+type Durability string
+
+// Durability modes. Always survives a power cut; process survives kill -9 only.
+const (
+	Always  Durability = "always"
+	Process Durability = "process"
+)
+
+// ErrConflict tells that another commit of the aggregate came first. Nothing of the draft
+// stands; decide again on the new state.
+var ErrConflict = errors.New("another commit of the aggregate came first")
+
+// Head is where an aggregate's chain ends. The zero Head means that it has no commit.
+type Head struct {
+	Version uint64
+	Seq     uint64 // stream sequence of the last commit: the expected sequence of the next
+	Hash    string
+}
+
+// Draft is a decision to be made durable. Version, Prev and Server are filled by Append.
+type Draft struct {
+	ID         event.CommandID
+	Aggregate  event.Aggregate
+	Expect     Head // the head the decision was made on
+	At         time.Time
+	Actor      event.Actor
+	Invocation event.InvocationID
+	Events     []event.Event
+	// Reserve lets the commit use the last 10 % of the space: finish, close, recovery
+	// (faults.md 2.13). New work never sets it.
+	Reserve bool
+}
+
+// Receipt is the proof that a commit is in the log, durable as the mode promises, and
+// applied to every fold.
+type Receipt struct {
+	Seq    uint64
+	Hash   string
+	Commit event.Commit
+}
+
+// Fold is fed every commit in sequence order, at start by the feed and later by the
+// committer. Apply does no I/O and ignores seq it has seen. It runs on one goroutine.
+// Readers of the fold synchronise with it themselves.
+type Fold interface {
+	Apply(seq uint64, hash string, c event.Commit)
+}
+
+// Options of Open.
+type Options struct {
+	Dir        string // data directory; created 0700. The log lies in Dir/log, the lock in Dir/lock.
+	Durability Durability
+	MaxBytes   int64 // budget of the stream; 0: 70 % of the free space at first start
+	Server     event.InstanceID
+	Now        func() time.Time
+	Logger     *slog.Logger
+	Folds      []Fold
+	// Faults is the seam through which tests inject faults; nil in the program.
+	Faults *Faults
+}
+
+// Appender is what a command handler gets: the right to write.
+type Appender interface {
+	// Head is the aggregate's chain end as applied. A damaged aggregate is fault log_damaged.
+	Head(event.Aggregate) (Head, error)
+	// Append makes the draft durable, applies it to every fold and returns. It may be called
+	// from many goroutines; at most one draft of an aggregate should be in flight (others
+	// get ErrConflict). Errors: ErrConflict; fault storage_full, persistence_uncertain,
+	// shutting_down. After persistence_uncertain the log takes no more commits in this life.
+	// A cancelled ctx does not withdraw a draft that was already published.
+	Append(ctx context.Context, d Draft) (Receipt, error)
+	// Admit refuses new work early: storage_full, persistence_uncertain, shutting_down.
+	Admit() error
+}

@@ -1,0 +1,32 @@
+package mcp
+
+import (
+	"webcodex/commands/call"
+	"webcodex/mcp/schema"
+)
+
+// Tool is one model-facing tool: what the pipeline needs (Spec) and what a model needs to
+// choose and call it. One tool, one file, one line in tools.go.
+type Tool struct {
+	Spec *call.Spec
+	// Title is for people; Description leads with the key words and stays under 1 KB.
+	Title       string
+	Description string
+	// Category groups tools in the manifest: workflow, files, git, execution, validation, runtime.
+	Category string
+	// Direct tools stand in tools/list; the others are reached by call_runtime_tool.
+	Direct bool
+	Input  *schema.Schema
+	// Annotations besides readOnlyHint, which follows from the Spec's class (ruling 7).
+	Destructive, Idempotent, OpenWorld bool
+}
+
+// ReadOnly is the readOnlyHint.
+func (t Tool) ReadOnly() bool { return t.Spec.Class == call.Observe }
+
+// Schemas of members that most tools share.
+var (
+	projectArg = schema.Str("Project: agent:<client_id>:<project_id>, as list_projects or work_on_project gave it.", 1, 512)
+	sessionArg = schema.Str("Workflow Session that records this call: the session_id of work_on_project.", 1, 128)
+	purposeArg = schema.Enum("What the run is for; evidence only.", call.Purposes...)
+)
