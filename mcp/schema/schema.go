@@ -7,6 +7,8 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+
+	"webcodex/internal/fault"
 )
 
 // Schema is one closed, typed shape. Zero members are not emitted.
@@ -26,6 +28,9 @@ type Schema struct {
 	Props    []Prop
 	// Free marks the one object that takes any members (call_runtime_tool's arguments).
 	Free bool
+	// Kind is the error kind of a missing, empty or out-of-bounds value; empty means
+	// invalid_arguments. A wrong type is invalid_arguments always.
+	Kind fault.Kind
 }
 
 // Prop is a member of an object; the order is the order shown.
@@ -72,6 +77,9 @@ func List(desc string, items *Schema, min, max int) *Schema {
 
 // Bytes adds a byte bound beside the character bound.
 func (s *Schema) Bytes(max int) *Schema { s.MaxBytes = max; return s }
+
+// Fault names the error kind of a missing, empty or out-of-bounds value.
+func (s *Schema) Fault(k fault.Kind) *Schema { s.Kind = k; return s }
 
 // Match adds a pattern.
 func (s *Schema) Match(re string) *Schema { s.Pattern = re; return s }
