@@ -111,13 +111,13 @@ func scrubPairs(s string) string {
 			}
 		}
 		flag, name, sep := m[2] >= 0, s[m[4]:m[5]], s[m[6]:m[7]]
-		end := m[1]
-		value := pairValue(s, end, sep)
-		if value > end && takesValue(flag, name, sep) && hidden(s, end, value, flag, sep) {
-			out.WriteString(s[pos:end])
-			out.WriteString(Mark)
-			pos = value
-			continue
+		if end := m[1]; takesValue(flag, name, sep) {
+			if value := pairValue(s, end, sep); value > end && hidden(s, end, value, flag, sep) {
+				out.WriteString(s[pos:end])
+				out.WriteString(Mark)
+				pos = value
+				continue
+			}
 		}
 		// The next name may begin right after this one.
 		out.WriteString(s[pos:m[5]])
