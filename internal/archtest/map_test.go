@@ -1,0 +1,90 @@
+package archtest
+
+// entry says why a package is there and which of ours it may import. A pattern that ends in
+// "/..." takes the packages below it too. What a package's tests import is not bound by it.
+type entry struct {
+	why string
+	may []string
+}
+
+// leaves are the packages that know nothing of WebCodex's domain; anyone may use them.
+var leaves = []string{"internal/fault", "internal/redact", "internal/token"}
+
+// importMap is the package map of docs/architecture.md. A package that is not on it fails the
+// test until it is, with the reason for it; one that is on it and gone fails too.
+var importMap = map[string]entry{
+	"eventlog/event": {"ids, event types, stored names, the commit envelope: what the log is made of", nil},
+	"eventlog": {"the embedded log: commits, order, durability, the feed of the folds",
+		[]string{"eventlog/event"}},
+
+	"projections/session": {"folds and reads of Workflow Sessions",
+		[]string{"eventlog", "eventlog/event"}},
+	"projections/project": {"folds and reads of Projects and their Runners",
+		[]string{"eventlog", "eventlog/event"}},
+
+	"commands/aggregate": {"decide and append, with the retry of a lost race: the only holder of an appender",
+		[]string{"eventlog", "eventlog/event"}},
+	"commands/call": {"the fixed pipeline of a tool call over a Spec; no tool logic",
+		[]string{"commands/aggregate", "eventlog", "eventlog/event", "projections/...", "runner/wire"}},
+	"commands/execution": {"the server's half of an execution: offer, grant, result, recovery",
+		[]string{"commands/aggregate", "commands/call", "eventlog", "eventlog/event", "projections/...", "runner/wire"}},
+	"commands/files":    {"tools over files, search and edits", commandMay},
+	"commands/git":      {"tools over the git state of a Project", commandMay},
+	"commands/project":  {"tools over Projects", commandMay},
+	"commands/run":      {"tools that run commands and watch Jobs", commandMay},
+	"commands/runtime":  {"tools over WebCodex itself: status, manifest, call by name", commandMay},
+	"commands/session":  {"tools over Workflow Sessions", commandMay},
+	"commands/validate": {"tools that run tests and parse what they said", commandMay},
+
+	"runner/wire": {"the messages between server and Runner, shared by both",
+		[]string{"eventlog/event"}},
+	"runner/link/client": {"the Runner's end of the connection; never pulls in the NATS server",
+		[]string{"eventlog/event", "runner/wire"}},
+	"runner/link/server": {"the server's end of the connection",
+		[]string{"eventlog", "eventlog/event", "runner/wire"}},
+	"runner": {"executing: journal, processes, Jobs, and the ops by name",
+		[]string{"eventlog/event", "runner/wire", "runner/link/client", "internal/proc", "internal/git"}},
+	"runner/files": {"files of a Project root: reading, search, edits",
+		[]string{"runner", "runner/wire", "internal/proc", "internal/git"}},
+	"runner/gitops": {"git ops of a Project root",
+		[]string{"runner", "runner/wire", "internal/proc", "internal/git"}},
+	"runner/testparse": {"what test programs print, as structured results",
+		[]string{"runner/wire"}},
+
+	"mcp/schema": {"the dialect of JSON schema that tools are written in: normalise and check", nil},
+	"mcp": {"the MCP edge: the tool list, both eras, HTTP and stdio",
+		[]string{"mcp/schema", "commands/...", "projections/...", "eventlog/event"}},
+	"mcp/client": {"an MCP client for call, demo and tests", nil},
+	"mcp/internal/fixtureserver": {"test only: the conformance suite's fixtures on our HTTP stack",
+		[]string{"mcp"}},
+
+	"internal/fault":  {"error kinds and what a caller can do about them", nil},
+	"internal/redact": {"secrets out of stored and printed text", nil},
+	"internal/proc":   {"one child process: own group, bounded output, an end that is an end", nil},
+	"internal/git":    {"the git binary with safe flags", []string{"internal/proc"}},
+
+	"internal/archtest":    {"this test", nil},
+	"internal/bench":       {"the benchmarks behind make bench", []string{"..."}},
+	"internal/conformance": {"clients and suites of others against the real program", []string{"mcp/internal/fixtureserver"}},
+
+	"cmd/webcodex": {"wiring, flags, signals: the program", []string{"..."}},
+}
+
+// commandMay is what a package of tools may import: the pipeline, and what it authorises with.
+var commandMay = []string{"commands/call", "commands/aggregate", "eventlog", "eventlog/event", "projections/...", "runner/wire"}
+
+// libraries that only some of our packages may import, tests included.
+var libraries = []struct {
+	module string
+	why    string
+	may    []string
+}{
+	{"github.com/modelcontextprotocol/go-sdk", "only the MCP edge knows the SDK",
+		[]string{"mcp", "mcp/client", "mcp/internal/fixtureserver", "internal/bench", "internal/conformance"}},
+	{"github.com/nats-io/nats-server", "only the log embeds the server",
+		[]string{"eventlog", "internal/bench"}},
+	{"github.com/nats-io", "only the log and the Runner link speak NATS",
+		[]string{"eventlog", "runner/link/client", "runner/link/server", "internal/bench"}},
+	{"modernc.org/sqlite", "only read models live in SQLite; doctor asks for its version",
+		[]string{"projections/session", "cmd/webcodex"}},
+}
