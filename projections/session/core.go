@@ -2,6 +2,7 @@ package session
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"webcodex/eventlog/event"
@@ -35,6 +36,22 @@ type OpenJob struct {
 	At        time.Time
 }
 
+// Excerpt is the beginning of a text. Truncated tells that characters are missing.
+type Excerpt struct {
+	Text      string `json:"text"`
+	Truncated bool   `json:"truncated"`
+}
+
+// Unknown is an execution whose outcome nobody could prove.
+type Unknown struct {
+	Execution event.ExecutionID
+	Call      event.CallID
+	Tool      string
+	At        time.Time
+	// Version of the commit that said so.
+	Version uint64
+}
+
 // Core is the small part of a Session that decisions see. Values are immutable: Apply
 // returns a new one and never changes what a reader holds.
 type Core struct {
@@ -56,8 +73,17 @@ type Core struct {
 	Observed uint64
 	// Edited is sticky: the Session changed the repository (EVT-34).
 	Edited bool
-	Open   map[event.CallID]OpenCall
-	Jobs   map[event.ExecutionID]OpenJob
+	// ChangedVersion is of the newest commit that changed files, 0: none.
+	ChangedVersion uint64
+	Open           map[event.CallID]OpenCall
+	Jobs           map[event.ExecutionID]OpenJob
+	// Task is the first accepted instruction. Like the title it belongs to the Session and
+	// stays when its event has left the tail.
+	Task *Excerpt
+	// Unknown are the newest outcomes still unproven, at most MaxUnknown, oldest first.
+	Unknown []Unknown
+	// UnknownDropped counts those that had to leave Unknown unproven.
+	UnknownDropped int
 }
 
 // Exists reports whether the Session was ever created.
@@ -90,6 +116,10 @@ func (c Core) apply(cm event.Commit, e event.SessionEvent) Core {
 		c.Lifecycle, c.CreatedAt = Active, cm.At
 	case event.InstructionAccepted:
 		c.Mode, c.Guards = e.Mode, e.Guards
+		if c.Task == nil {
+			t := excerpt(e.Text, MaxExcerptChars)
+			c.Task = &t
+		}
 	case event.ContextUpdated:
 		c.Context = e.Context
 	case event.SessionClosed:
@@ -103,11 +133,37 @@ func (c Core) apply(cm event.Commit, e event.SessionEvent) Core {
 	case event.ToolCallFinished:
 		c = c.finish(cm, e)
 	case event.ExecutionFinished:
-		c.Jobs = maps.Clone(c.Jobs)
-		delete(c.Jobs, e.Execution)
-		c.Edited = c.Edited || e.Effect.StateChanged
+		if _, was := c.Jobs[e.Execution]; was {
+			c.Jobs = maps.Clone(c.Jobs)
+			delete(c.Jobs, e.Execution)
+		}
+		c = c.edit(cm, e.Effect.StateChanged)
+		c = c.outcome(Unknown{e.Execution, e.Call, e.Tool, cm.At, cm.Version}, e.Effect.State)
 	case event.ExecutionReconciled:
-		c.Edited = c.Edited || e.Effect.StateChanged
+		c = c.edit(cm, e.Effect.StateChanged)
+		c = c.outcome(Unknown{Execution: e.Execution, At: cm.At}, e.Effect.State)
+	}
+	return c
+}
+
+func (c Core) edit(cm event.Commit, changed bool) Core {
+	if changed {
+		c.Edited, c.ChangedVersion = true, cm.Version
+	}
+	return c
+}
+
+// outcome remembers an unproven execution and forgets it when proof comes.
+func (c Core) outcome(u Unknown, s event.ExecutionState) Core {
+	i := slices.IndexFunc(c.Unknown, func(x Unknown) bool { return u.Execution != "" && x.Execution == u.Execution })
+	switch {
+	case s != event.OutcomeUnknown && i >= 0:
+		c.Unknown = slices.Delete(slices.Clone(c.Unknown), i, i+1)
+	case s == event.OutcomeUnknown && i < 0 && u.Tool != "":
+		c.Unknown = append(slices.Clone(c.Unknown), u)
+		if n := len(c.Unknown) - MaxUnknown; n > 0 {
+			c.Unknown, c.UnknownDropped = c.Unknown[n:], c.UnknownDropped+n
+		}
 	}
 	return c
 }
@@ -118,9 +174,7 @@ func (c Core) finish(cm event.Commit, e event.ToolCallFinished) Core {
 		c.Open = maps.Clone(c.Open)
 		delete(c.Open, e.Call)
 	}
-	if len(e.Changed) > 0 {
-		c.Edited = true
-	}
+	c = c.edit(cm, len(e.Changed) > 0)
 	if e.Promoted && was && open.Started.Execution != nil {
 		c.Jobs = maps.Clone(c.Jobs)
 		if c.Jobs == nil {
@@ -128,8 +182,9 @@ func (c Core) finish(cm event.Commit, e event.ToolCallFinished) Core {
 		}
 		c.Jobs[e.Execution] = OpenJob{Call: e.Call, Tool: e.Tool, Execution: *open.Started.Execution,
 			Input: open.Started.Input, Server: cm.Server, At: cm.At}
+		return c
 	}
-	return c
+	return c.outcome(Unknown{e.Execution, e.Call, e.Tool, cm.At, cm.Version}, e.Effect.State)
 }
 
 // Kind is a tail event kind, a closed set (EVT-18).

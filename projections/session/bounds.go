@@ -1,0 +1,70 @@
+package session
+
+// Bounds of what is kept and of what one answer may hold.
+const (
+	// MaxTail is how many of the newest events a Session retains (EVT-01, SES-48).
+	MaxTail = 2000
+	// SummaryLimit and MaxSummaryLimit are the events of one summary (EVT-02).
+	SummaryLimit    = 50
+	MaxSummaryLimit = 200
+	// MaxSummaryBytes bounds a summary of up to SummaryLimit events; a bigger one gets
+	// SummaryEventBytes for each event it was asked for.
+	MaxSummaryBytes   = 40_000
+	SummaryEventBytes = 640
+	// MaxSummaryPaths is how many paths of one kind a summary shows for one event.
+	MaxSummaryPaths = 8
+
+	// ListLimit and MaxListLimit are the rows of one list_sessions page (LST-05).
+	ListLimit    = 10
+	MaxListLimit = 20
+	// MaxListBytes bounds one page on its real JSON (LST-06).
+	MaxListBytes = 32 << 10
+	// MaxTitleChars of a title as shown (LST-06, SES-57).
+	MaxTitleChars = 240
+
+	// MaxBriefBytes bounds a handoff brief on its real JSON (HND-32).
+	MaxBriefBytes = 8192
+	// MaxContextBytes bounds the brief's task context within it (HND-42).
+	MaxContextBytes = 4096
+	// MaxExcerptChars of an instruction in a brief (HND-13).
+	MaxExcerptChars = 600
+	// Lists of a brief (HND-16).
+	MaxBriefChanged  = 12
+	MaxBriefRecent   = 8
+	MaxBriefFailures = 5
+	MaxBriefActions  = 5
+	// MaxBriefRelevant files in the task context (HND-42).
+	MaxBriefRelevant = 8
+	// MaxBranchChars of a branch name in a brief.
+	MaxBranchChars = 256
+	// MaxAtomChars of an identity made by the server, as shown.
+	MaxAtomChars = 120
+	// HandoffLimit and MaxHandoffLimit are the ledger events of a diagnostic handoff (HND-05).
+	HandoffLimit    = 20
+	MaxHandoffLimit = 100
+
+	// MaxLedgerBytes bounds the ledger of a diagnostic handoff of up to HandoffLimit events; a
+	// bigger one gets SummaryEventBytes for each event it was asked for.
+	MaxLedgerBytes = 14_000
+	// MaxOpenItems of each kind in the diagnostic list of open work.
+	MaxOpenItems = 10
+
+	// MaxFeedbackPaths changed or explored paths of a full continuation feedback; a start shows
+	// FeedbackPathsStart (CON-16).
+	MaxFeedbackPaths   = 100
+	FeedbackPathsStart = 12
+	// MaxFeedbackFailures and MaxFeedbackActions of a feedback (VAL-24, CON-07).
+	MaxFeedbackFailures = 20
+	MaxFeedbackActions  = 8
+	// MaxFeedbackBytes bounds a feedback on its real JSON.
+	MaxFeedbackBytes = 10_000
+	// MaxAttemptChars of the instruction in a feedback (CON-06).
+	MaxAttemptChars = 500
+
+	// MaxUnknown outcomes that a Session remembers by name; older ones stay counted.
+	MaxUnknown = 32
+	// MaxObserveItems is how many Jobs one observe_jobs call takes.
+	MaxObserveItems = 8
+	// MaxStoryChars of free text in one line of the replay.
+	MaxStoryChars = 160
+)

@@ -1,0 +1,105 @@
+package session
+
+import (
+	"slices"
+
+	"webcodex/eventlog/event"
+)
+
+// Feedback is the continuation feedback: what the attempt did that began with the newest
+// retained instruction. It never stands in for a finish verdict (CON-03).
+type Feedback struct {
+	Status        string   `json:"status"` // available, not_applicable
+	ReasonCode    string   `json:"reason_code,omitempty"`
+	Deterministic bool     `json:"deterministic"`
+	LLMSummary    bool     `json:"llm_summary"`
+	Attempt       *Attempt `json:"attempt"`
+	Delta         *Delta   `json:"validation_delta"`
+	Suggested     []Action `json:"suggested_actions"`
+}
+
+// Attempt is the work since the newest retained instruction, or, where that has left the
+// tail, all that is retained; then it says so.
+type Attempt struct {
+	Boundary    Boundary      `json:"boundary"`
+	Range       EventRange    `json:"event_range"`
+	Instruction *Excerpt      `json:"instruction"`
+	Activity    Counts        `json:"activity"`
+	Changes     List[string]  `json:"changes"`
+	Exploration Exploration   `json:"exploration"`
+	Failures    List[Failure] `json:"failures"`
+	Validation  Section       `json:"validation"`
+	Jobs        JobAttention  `json:"jobs"`
+}
+
+// EventRange is where the attempt lies in the Session's event count.
+type EventRange struct {
+	First    uint64 `json:"first_sequence"`
+	Last     uint64 `json:"last_sequence"`
+	Complete bool   `json:"complete"`
+}
+
+// Exploration lists what focused reads looked at, newest first: hints, no contents (CON-13).
+type Exploration struct {
+	Complete bool         `json:"complete"`
+	Paths    List[string] `json:"observed_paths"`
+}
+
+// NewFeedback projects the feedback with at most paths changed and explored paths each, up to
+// MaxFeedbackPaths. At a resume it is made of the View before the new instruction, so that it
+// tells of the attempt before (CON-06).
+func NewFeedback(v View, s Snapshot, paths int) Feedback { return newFeedback(v, gather(v), s, paths) }
+
+// FreshFeedback is the feedback of a Session that was just created (CON-08).
+func FreshFeedback() Feedback {
+	return Feedback{Status: statusNotApplicable, ReasonCode: "fresh_session", Deterministic: true, Suggested: []Action{}}
+}
+
+func newFeedback(v View, ev evidence, s Snapshot, paths int) Feedback {
+	paths = min(max(paths, 1), MaxFeedbackPaths)
+	b := boundary(v, ev)
+	a := Attempt{Boundary: b, Range: EventRange{First: b.Sequence, Last: v.Core.Observed, Complete: b.Complete},
+		Jobs: jobAttention(v.Core, s), Failures: List[Failure]{Items: []Failure{}}}
+	if b.Sequence == 0 {
+		a.Range.First = v.Tail.First()
+	}
+	of := ev.since(a.Range.First)
+	a.Activity = of.counts
+	a.Changes, a.Exploration = newList(of.changed, paths), Exploration{b.Complete, newList(of.recent, paths)}
+	if ev.latest != nil {
+		a.Instruction = shown(ev.latest.Event.(event.InstructionAccepted).Text, false, MaxAttemptChars)
+	}
+	f := Feedback{Status: statusAvailable, Deterministic: true, Attempt: &a}
+	if s.IncludeValidation {
+		a.Validation.Status, a.Validation.ReasonCode = ev.validationStatus(v)
+		failures := make([]Failure, len(ev.failures))
+		for i, r := range ev.failures {
+			failures[i] = r.failure()
+		}
+		a.Failures = newList(failures, MaxFeedbackFailures)
+		if len(ev.runs) > 0 {
+			f.Delta = delta(ev.runs)
+		}
+	} else {
+		a.Validation = Section{statusNotRequested, codeValidationSkipped}
+		f.Delta = &Delta{Status: statusUnavailable, ReasonCode: codeValidationSkipped}
+	}
+	f.Suggested = suggested(v, ev, s)
+	for size(f) > MaxFeedbackBytes && (a.Exploration.Paths.drop() || a.Changes.drop() || a.Failures.drop()) {
+	}
+	return f
+}
+
+// suggested puts a concrete failure first (CON-07).
+func suggested(v View, ev evidence, s Snapshot) []Action {
+	b := Brief{Workspace: briefWorkspace(s), Validation: briefValidation(v, ev, s)}
+	all := nextActions(v, ev, s, b)
+	if len(ev.failures) > 0 {
+		name := ev.failures[0].tool
+		if i := slices.IndexFunc(all, func(a Action) bool { return a.Tool == atom(name) }); i > 0 {
+			failed := all[i]
+			all = slices.Insert(slices.Delete(all, i, i+1), 0, failed)
+		}
+	}
+	return append([]Action{}, all[:min(len(all), MaxFeedbackActions)]...)
+}

@@ -1,0 +1,81 @@
+package session
+
+import (
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+)
+
+// Row is one Session of list_sessions.
+type Row struct {
+	SessionID  event.SessionID `json:"session_id"`
+	SessionRef string          `json:"session_ref,omitempty"`
+	Project    *string         `json:"project"`
+	Title      string          `json:"title"`
+	Mode       event.Mode      `json:"mode"`
+	Lifecycle  Lifecycle       `json:"lifecycle"`
+	CreatedAt  string          `json:"created_at"`
+	UpdatedAt  string          `json:"updated_at"`
+	// EventsObserved is cumulative and no cursor (EVT-06).
+	EventsObserved uint64 `json:"events_observed"`
+	OpenCalls      int    `json:"open_calls"`
+	ActiveJobs     int    `json:"active_jobs"`
+}
+
+// Page is the output of list_sessions. Pages are not a frozen snapshot: a Session updated
+// between two calls moves (LST-08).
+type Page struct {
+	Total    int `json:"total"`
+	Returned int `json:"returned"`
+	Offset   int `json:"offset"`
+	Limit    int `json:"limit"`
+	// Truncated: the byte bound cut rows off this page; NextOffset goes on without a gap.
+	Truncated bool `json:"truncated"`
+	// NextOffset is null on the last page.
+	NextOffset *int  `json:"next_offset"`
+	Sessions   []Row `json:"sessions"`
+}
+
+// ParseLifecycle reads list_sessions' lifecycle; empty is all. Expired Sessions have no row
+// and no filter (LST-11): invalid_arguments.
+func ParseLifecycle(s string) (Lifecycle, error) {
+	switch l := Lifecycle(s); l {
+	case "", Active, Closed:
+		return l, nil
+	}
+	return "", fault.New(fault.InvalidArguments, "lifecycle is active or closed").WithField("lifecycle")
+}
+
+// NewPage makes one page of the Sessions that Store.List gave. Without a limit it has
+// ListLimit rows, otherwise limit clamped to 1..MaxListLimit (LST-05); a negative offset is 0.
+func NewPage(all []Core, offset int, limitAsked *int) Page {
+	limit := clamp(limitAsked, ListLimit, MaxListLimit)
+	offset = max(offset, 0)
+	p := Page{Total: len(all), Offset: offset, Limit: limit, Sessions: []Row{}}
+	from := min(offset, len(all))
+	next := len(all)
+	p.NextOffset = &next // its place counts while the page is measured
+	used := size(p) + 2*len("9223372036854775807")
+	p.NextOffset = nil
+	for _, c := range all[from:min(from+limit, len(all))] {
+		r := row(c)
+		n := size(r) + 1
+		if used+n > MaxListBytes && len(p.Sessions) > 0 {
+			p.Truncated = true
+			break
+		}
+		used += n
+		p.Sessions = append(p.Sessions, r)
+	}
+	p.Returned = len(p.Sessions)
+	if next = from + p.Returned; next < len(all) {
+		p.NextOffset = &next
+	}
+	return p
+}
+
+func row(c Core) Row {
+	h := head(c)
+	return Row{SessionID: h.SessionID, Project: h.Project, Title: h.Title, Mode: h.Mode, Lifecycle: h.Lifecycle,
+		CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt, EventsObserved: c.Observed,
+		OpenCalls: len(c.Open), ActiveJobs: len(c.Jobs)}
+}

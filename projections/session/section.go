@@ -1,0 +1,134 @@
+package session
+
+import "webcodex/eventlog/event"
+
+// Reason codes of sections without evidence. They are fixed; the text of an error never
+// becomes one (HND-31).
+const (
+	codeBoundaryEvicted       = "attempt_boundary_evicted"
+	codeCheckpoints           = "checkpoints_unavailable"
+	codeDiffNotHere           = "diff_not_observed"
+	codeDiscussion            = "discussion_unavailable"
+	codeExternal              = "external_observations_unavailable"
+	codeGuidance              = "guidance_unavailable"
+	codeHygiene               = "hygiene_unavailable"
+	codeLocations             = "failure_locations_not_recorded"
+	codeSessionChanged        = "session_changed_during_snapshot"
+	codeUnknownOutcome        = "execution_outcome_unknown"
+	codeValidationUnavailable = "validation_unavailable"
+	codeValidationSkipped     = "validation_not_requested"
+	codeWorkspaceUnavailable  = "workspace_unavailable"
+	codeWorkspaceSkipped      = "workspace_not_requested"
+)
+
+// Statuses of a section.
+const (
+	statusAvailable     = "available"
+	statusUnavailable   = "unavailable"
+	statusNotRequested  = "not_requested"
+	statusNotApplicable = "not_applicable"
+)
+
+// Section is a part of a view that has a status and nothing else to tell yet.
+type Section struct {
+	Status     string `json:"status"`
+	ReasonCode string `json:"reason_code,omitempty"`
+}
+
+func requested(asked bool, reason string) Section {
+	if !asked {
+		return Section{Status: statusNotRequested}
+	}
+	return Section{statusUnavailable, reason}
+}
+
+// List is the newest of something, with its real total (HND-16).
+type List[T any] struct {
+	Total     int  `json:"total"`
+	Returned  int  `json:"returned"`
+	Truncated bool `json:"truncated"`
+	Items     []T  `json:"items"`
+}
+
+func newList[T any](all []T, limit int) List[T] {
+	l := List[T]{Total: len(all), Items: append([]T{}, all[:min(limit, len(all))]...)}
+	l.count()
+	return l
+}
+
+func (l *List[T]) count() {
+	l.Returned = len(l.Items)
+	l.Truncated = l.Returned < l.Total
+}
+
+// drop removes the last item and reports whether there was one.
+func (l *List[T]) drop() bool {
+	if len(l.Items) == 0 {
+		return false
+	}
+	l.Items = l.Items[:len(l.Items)-1]
+	l.count()
+	return true
+}
+
+// Notes stand for reports on the message board. Total is null where the board cannot be read;
+// an empty list would claim that there are none (HND-20).
+type Notes struct {
+	Total     *int     `json:"total"`
+	Returned  int      `json:"returned"`
+	Truncated bool     `json:"truncated"`
+	Items     []string `json:"items"`
+}
+
+// Action is an advisory step with its arguments filled in; it grants nothing.
+type Action struct {
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments"`
+	Why       string         `json:"why"`
+}
+
+// Continuation is the one exact call that goes on with the task.
+type Continuation struct {
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments"`
+}
+
+// Workspace is what a Runner saw of the working tree.
+type Workspace struct {
+	// Status is clean, dirty, blocked (conflicts) or unavailable; empty is unavailable.
+	Status    string
+	Reason    string // of unavailable, a fixed code
+	Branch    string // empty when detached
+	Head      string // full commit id, empty before the first commit
+	Conflicts int
+	// ChangedFiles counts changed, conflicted and untracked files.
+	ChangedFiles int
+}
+
+// Workspace statuses that tell something.
+const (
+	workspaceClean   = "clean"
+	workspaceDirty   = "dirty"
+	workspaceBlocked = "blocked"
+)
+
+func (w *Workspace) seen() bool {
+	return w != nil && (w.Status == workspaceClean || w.Status == workspaceDirty || w.Status == workspaceBlocked)
+}
+
+// Snapshot is what a caller observed beside the Session. The views below are pure functions
+// of a View and a Snapshot.
+type Snapshot struct {
+	// Server is the server life that reads: Jobs started in another one are recovering.
+	Server event.InstanceID
+	// IncludeWorkspace, IncludeValidation and IncludeCheckpoints say what was asked for; a
+	// section left out says so and is never shown as empty (HND-05).
+	IncludeWorkspace   bool
+	IncludeValidation  bool
+	IncludeCheckpoints bool
+	// Workspace is nil where no Runner could tell.
+	Workspace *Workspace
+	// SessionChanged: the Session moved on while the caller gathered the rest. The caller
+	// compares Core.Observed before and after (HND-35).
+	SessionChanged bool
+}
