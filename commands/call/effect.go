@@ -3,9 +3,13 @@ package call
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
+	"webcodex/commands/aggregate"
+	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/projections/session"
 	"webcodex/runner/wire"
 )
 
@@ -18,11 +22,17 @@ func Ask[Out any](ctx context.Context, c *Call, op wire.Op, in any) (Out, error)
 	if c.Target == nil {
 		return out, fault.New(fault.RunnerUnavailable, "the Runner of this Project is not connected")
 	}
+	return AskTarget[Out](ctx, c, *c.Target, op, in, ReadTimeout)
+}
+
+// AskTarget is Ask on a Target that the tool has found itself, with its own time limit.
+func AskTarget[Out any](ctx context.Context, c *Call, t Target, op wire.Op, in any, timeout time.Duration) (Out, error) {
+	var out Out
 	body, err := json.Marshal(in)
 	if err != nil {
 		return out, fault.Wrap(err, fault.Internal, "the request could not be encoded")
 	}
-	reply, err := c.kernel.fleet.Ask(ctx, *c.Target, op, body, ReadTimeout)
+	reply, err := c.kernel.fleet.Ask(ctx, t, op, body, timeout)
 	if err != nil {
 		return out, err
 	}
@@ -53,4 +63,245 @@ func Decode[In any](c *Call) (In, error) {
 		return in, fault.Wrap(err, fault.InvalidArguments, "the arguments could not be read")
 	}
 	return in, nil
+}
+
+// Effect makes one effect on the Call's Target, at most once: the start is committed where a
+// Session is named while the offer is on its way, and the grant waits for it. A proven fault
+// (refused, edit conflict, spawn failed) comes back as the error; outcome_unknown is its own
+// fault and never retried. Outcome.Result is set, or Outcome.Promoted. A tool makes at most
+// one effect a call.
+func (c *Call) Effect(ctx context.Context, op wire.Op, in any, o EffectOptions) (Outcome, error) {
+	if c.Target == nil {
+		return Outcome{}, fault.New(fault.RunnerUnavailable, "the Runner of this Project is not connected").WithNext("call list_projects")
+	}
+	if c.execution != "" {
+		return Outcome{}, fault.New(fault.Internal, "a call makes one effect")
+	}
+	if err := c.kernel.cfg.Log.Admit(); err != nil {
+		return Outcome{}, err
+	}
+	offer, err := c.offer(op, in, o)
+	if err != nil {
+		return Outcome{}, err
+	}
+	c.execution = offer.ID
+	start := c.commitStart(ctx, offer)
+	x := Execution{Target: *c.Target, Offer: offer, Ready: start.wait, Grace: o.Grace,
+		CancelOnDone: c.req.CancelOnDisconnect, Late: c.late(offer, o)}
+	run := ctx
+	if !x.CancelOnDone {
+		run = context.WithoutCancel(ctx)
+	}
+	if o.Grace > 0 {
+		c.kernel.jobs.add(c.job(offer))
+	}
+	out, err := c.kernel.fleet.Run(run, x)
+	if !out.Promoted {
+		c.kernel.jobs.drop(offer.ID)
+	}
+	if serr := start.wait(context.WithoutCancel(ctx)); serr != nil {
+		return Outcome{}, serr
+	}
+	return c.judge(ctx, out, err)
+}
+
+// Execution is the id of the effect this call made, empty before Effect.
+func (c *Call) Execution() event.ExecutionID { return c.execution }
+
+func (c *Call) offer(op wire.Op, in any, o EffectOptions) (wire.Offer, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return wire.Offer{}, fault.Wrap(err, fault.Internal, "the request could not be encoded")
+	}
+	t := c.Target
+	offer := wire.Offer{ID: event.NewExecutionID(), Op: op, Body: body, Bounds: wire.Bounds{TimeoutMS: o.Timeout.Milliseconds()},
+		Fence: wire.Fence{Client: t.Ref.Client, Instance: t.Instance, Project: t.Ref.Project, Root: t.Root}}
+	if len(body) > wire.MaxMessage-offerOverhead {
+		return wire.Offer{}, fault.New(fault.InvalidArguments, "the request is larger than a Runner takes in one message").
+			WithNext("send less at once, or put large data into files")
+	}
+	offer.Digest = c.kernel.fleet.Digest(offer)
+	return offer, nil
+}
+
+// offerOverhead is the room an offer needs besides its body.
+const offerOverhead = 4 << 10
+
+// starting is the start commit in flight; wait may be called by several goroutines.
+type starting struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+func (s *starting) wait(ctx context.Context) error {
+	select {
+	case <-s.done:
+		return s.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *Call) commitStart(ctx context.Context, offer wire.Offer) *starting {
+	s := &starting{done: make(chan struct{})}
+	if !c.records() {
+		close(s.done)
+		return s
+	}
+	go func() {
+		defer close(s.done)
+		t := c.Target
+		x := &event.Execution{ID: offer.ID, Client: t.Ref.Client, Instance: t.Instance, Root: t.Root, Digest: offer.Digest,
+			Op: string(offer.Op), Generation: t.Generation, Boot: t.Boot}
+		keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+		defer cancel()
+		_, s.err = c.kernel.writer.Do(keep, aggregate.Command{Aggregate: event.SessionAggregate(c.Session.ID),
+			Actor: c.Principal.Actor, Invocation: c.Invocation}, c.decideStart(x))
+		c.opened = s.err == nil
+	}()
+	return s
+}
+
+// decideStart re-checks under the aggregate's lock what may have changed since admission: a
+// Session closed meanwhile starts nothing.
+func (c *Call) decideStart(x *event.Execution) aggregate.Decide {
+	return func(now time.Time) ([]event.Event, error) {
+		core, ok := c.kernel.cfg.Sessions.Core(c.Session.ID)
+		if !ok || core.Lifecycle != session.Active {
+			return nil, fault.New(fault.SessionClosed, "this Session was closed meanwhile; nothing was started")
+		}
+		return []event.Event{c.startEvent(x, now)}, nil
+	}
+}
+
+// judge turns a Runner's word into the call's: only proof of not starting says not_started.
+func (c *Call) judge(ctx context.Context, out Outcome, err error) (Outcome, error) {
+	if err != nil {
+		return Outcome{}, err
+	}
+	switch {
+	case out.Promoted:
+		return out, nil
+	case out.Unknown || out.Result == nil:
+		return Outcome{}, unknownOutcome()
+	}
+	r := out.Result
+	switch r.State {
+	case wire.JTerminal, wire.JSettled:
+		if r.Fault != nil {
+			return Outcome{}, r.Fault
+		}
+		return out, nil
+	case wire.JRefused, wire.JStartFailed:
+		if r.Fault != nil {
+			f := *r.Fault
+			if f.ExecutionState == "" {
+				f.ExecutionState = string(event.NotStarted)
+			}
+			return Outcome{}, &f
+		}
+	case wire.JNever:
+	default:
+		return Outcome{}, unknownOutcome()
+	}
+	f := fault.New(fault.RunnerUnavailable, "the Runner did not start it").WithNext("call again")
+	if ctx.Err() != nil {
+		f = fault.New(fault.Cancelled, "the call was cancelled before it started")
+	}
+	f.ExecutionState = string(event.NotStarted)
+	return Outcome{}, f
+}
+
+func unknownOutcome() *fault.Error {
+	f := fault.New(fault.OutcomeUnknown, "the Runner could not be reached to tell how it ended; it is not repeated").
+		WithNext("look at what changed (get_git_status, read_files) before deciding to run it again")
+	f.ExecutionState, f.CommandStarted = string(event.OutcomeUnknown), true
+	return f
+}
+
+// late records an end that came after the call's answer: the terminal marker of a Job, or
+// later proof about an unknown outcome. It waits for the call's own finish first.
+func (c *Call) late(offer wire.Offer, o EffectOptions) func(context.Context, wire.Result) error {
+	return func(ctx context.Context, r wire.Result) error {
+		c.kernel.late.Add(1)
+		defer c.kernel.late.Done()
+		select {
+		case <-c.settled:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		c.kernel.jobs.end(offer.ID)
+		if !c.records() {
+			return nil
+		}
+		var facts Facts
+		if o.Facts != nil {
+			facts = o.Facts(r)
+		} else {
+			facts = FactsOf(r)
+		}
+		return c.kernel.recordEnd(ctx, c.Session.ID, c.Principal.Actor, c.Invocation, offer.ID, facts, r.DurationMS)
+	}
+}
+
+// recordEnd commits the late end of an execution once: a Job's marker, or the reconciliation
+// of a call that answered outcome_unknown. A second end of the same id writes nothing.
+func (k *Kernel) recordEnd(ctx context.Context, id event.SessionID, actor event.Actor, inv event.InvocationID,
+	x event.ExecutionID, facts Facts, ms int64) error {
+	_, err := k.writer.Do(ctx, aggregate.Command{Aggregate: event.SessionAggregate(id), Actor: actor, Invocation: inv, Reserve: true},
+		func(time.Time) ([]event.Event, error) {
+			core, ok := k.cfg.Sessions.Core(id)
+			if !ok {
+				return nil, nil
+			}
+			job, promoted := core.Jobs[x]
+			if !promoted && !slices.ContainsFunc(core.Unknown, func(u session.Unknown) bool { return u.Execution == x }) {
+				return nil, nil
+			}
+			if !promoted {
+				return []event.Event{event.ExecutionReconciled{Execution: x, ExitCode: facts.ExitCode, Effect: facts.Effect}}, nil
+			}
+			exp := facts.Expectation
+			if exp == "" {
+				exp = "none"
+			}
+			return []event.Event{event.ExecutionFinished{Execution: x, Call: job.Call, Tool: job.Tool, DurationMS: ms,
+				ExitCode: facts.ExitCode, FailureKind: facts.FailureKind, Effect: facts.Effect, Expectation: exp,
+				Validation: facts.Validation}}, nil
+		})
+	return err
+}
+
+// FactsOf is what any Runner result proves, without knowing the tool.
+func FactsOf(r wire.Result) Facts {
+	var f Facts
+	switch r.State {
+	case wire.JTerminal, wire.JSettled:
+		f.Effect.State = event.Completed
+	case wire.JNever, wire.JRefused, wire.JStartFailed:
+		f.Effect.State = event.NotStarted
+		f.FailureKind = string(r.State)
+	default:
+		f.Effect = event.Effect{State: event.OutcomeUnknown, CommandStarted: true}
+		f.FailureKind = string(r.State)
+	}
+	if r.Fault != nil {
+		f.ErrorKind, f.FailureKind = string(r.Fault.Kind), r.Fault.FailureKind
+		f.Effect.StateChanged = r.Fault.StateChanged
+	}
+	if p := r.Process; p != nil {
+		f.ExitCode = p.ExitCode
+		f.Effect.CommandStarted, f.Effect.CommandCompleted = p.Started, p.Completed
+		switch {
+		case p.TimedOut:
+			f.Effect.State, f.FailureKind = event.TimedOut, "timed_out"
+		case p.Cancelled:
+			f.Effect.State, f.FailureKind = event.Cancelled, "cancelled"
+		case p.Signal != "":
+			f.FailureKind = "signal"
+		case p.ExitCode != nil && *p.ExitCode != 0:
+			f.FailureKind = "exit_status"
+		}
+	}
+	return f
 }

@@ -2,25 +2,189 @@ package call
 
 import (
 	"context"
+	"encoding/json"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
 
+	"webcodex/commands/aggregate"
+	"webcodex/eventlog"
+	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
-	"webcodex/runner/wire"
+	"webcodex/projections/session"
 )
 
-// Kernel runs calls.
+// Config of a Kernel. All members but OnCall and Logger are required.
+type Config struct {
+	Log      eventlog.Appender
+	Sessions *session.Store
+	Fleet    Fleet
+	Server   event.InstanceID
+	Now      func() time.Time
+	Logger   *slog.Logger
+	// OnCall is told of every finished call: for the operator's terminal and for audit. It
+	// must not block and cannot change the answer.
+	OnCall func(Line)
+}
+
+// Line is what an operator may see of one call: no argument, no output.
+type Line struct {
+	Tool     string
+	Session  event.SessionID
+	Status   string
+	Kind     fault.Kind
+	Duration time.Duration
+}
+
+// Kernel runs calls: it checks authority, keeps the evidence, and reaches Runners. It is
+// safe for concurrent use.
 type Kernel struct {
-	fleet Fleet
+	cfg    Config
+	fleet  Fleet
+	writer *aggregate.Writer
+
+	mu     sync.Mutex
+	active map[string]int // calls in flight per principal fingerprint
+	jobs   *jobTable
+	late   sync.WaitGroup
+	drain  drain
+}
+
+// NewKernel wires a Kernel.
+func NewKernel(cfg Config) *Kernel {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Kernel{cfg: cfg, fleet: cfg.Fleet, writer: aggregate.NewWriter(cfg.Log, cfg.Now),
+		active: map[string]int{}, jobs: newJobTable()}
+}
+
+// Close waits until late ends that are being recorded are in the log.
+func (k *Kernel) Close(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { k.late.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Call runs one tool call to its answer. The error is a *fault.Error or nil.
 func (k *Kernel) Call(ctx context.Context, req Request) (Response, error) {
-	return Response{}, fault.New(fault.Internal, "not wired")
+	c := &Call{kernel: k, req: req, Args: req.Args, Principal: req.Principal, Transport: req.Transport,
+		Invocation: event.NewInvocationID(), ID: event.NewCallID(), Started: k.cfg.Now(), settled: make(chan struct{})}
+	resp, err := c.do(ctx)
+	k.tell(c, resp, err)
+	if err != nil {
+		return Response{}, fault.As(err)
+	}
+	return resp, nil
 }
 
-// Effect makes one effect on the Call's Target: the start is committed first where a Session
-// is named, then offer, claim and grant; a fault of the Runner (refused, edit conflict, spawn
-// failed) comes back as the error with nothing started, outcome_unknown as its own fault.
-// Outcome.Result is set, or Outcome.Promoted.
-func (c *Call) Effect(ctx context.Context, op wire.Op, in any, o EffectOptions) (Outcome, error) {
-	return Outcome{}, fault.New(fault.Internal, "not wired")
+func (c *Call) do(ctx context.Context) (Response, error) {
+	defer close(c.settled)
+	if err := c.kernel.drain.enter(); err != nil {
+		return Response{}, err
+	}
+	defer c.kernel.drain.leave()
+	release, err := c.kernel.enter(c.Principal)
+	if err != nil {
+		return Response{}, err
+	}
+	defer release()
+	if err := c.admit(); err != nil {
+		return Response{}, err
+	}
+	if err := c.guard(ctx); err != nil {
+		return Response{}, err
+	}
+	res, err := c.run(ctx)
+	// The end is recorded even when the caller has gone.
+	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return c.finish(keep, res, err)
 }
+
+func (c *Call) run(ctx context.Context) (res Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.kernel.cfg.Logger.Error("tool panicked", "tool", c.req.Spec.Name, "stack", string(debug.Stack()))
+			err = fault.New(fault.Internal, "the tool failed inside; the details are in the server's log")
+		}
+	}()
+	return c.req.Spec.Run(ctx, c)
+}
+
+func (k *Kernel) enter(p Principal) (func(), error) {
+	key := p.Actor.Principal
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.active[key] >= MaxCallsPerPrincipal {
+		return nil, fault.New(fault.TooManyCalls, "this caller already has %d calls in flight", MaxCallsPerPrincipal).
+			WithNext("wait for one to end, then call again")
+	}
+	k.active[key]++
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.active[key]--; k.active[key] == 0 {
+			delete(k.active, key)
+		}
+	}, nil
+}
+
+func (k *Kernel) tell(c *Call, resp Response, err error) {
+	if err != nil {
+		if f := fault.As(err); f.Kind == fault.Internal {
+			k.cfg.Logger.Error("call failed inside", "tool", c.req.Spec.Name, "cause", errText(f))
+		}
+	}
+	if k.cfg.OnCall == nil {
+		return
+	}
+	l := Line{Tool: c.req.Spec.Name, Status: event.StatusSucceeded, Duration: k.cfg.Now().Sub(c.Started), Kind: fault.KindOf(err)}
+	if err != nil || !resp.Success {
+		l.Status = event.StatusFailed
+	}
+	if c.Session != nil {
+		l.Session = c.Session.ID
+	}
+	k.cfg.OnCall(l)
+}
+
+func errText(f *fault.Error) string {
+	if f.Unwrap() != nil {
+		return f.Unwrap().Error()
+	}
+	return f.Message
+}
+
+// Sessions gives tools the read models.
+func (c *Call) Sessions() *session.Store { return c.kernel.cfg.Sessions }
+
+// Fleet gives tools the server's end of the Runner link.
+func (c *Call) Fleet() Fleet { return c.kernel.fleet }
+
+// Progress reports a short server-made sentence to a caller that asked for progress.
+func (c *Call) Progress(message string) {
+	if c.req.Progress != nil {
+		c.req.Progress(message)
+	}
+}
+
+// Decide makes one decision on an aggregate on behalf of the caller (commands only).
+func (c *Call) Decide(ctx context.Context, a event.Aggregate, decide aggregate.Decide) (eventlog.Receipt, error) {
+	if err := c.kernel.cfg.Log.Admit(); err != nil {
+		return eventlog.Receipt{}, err
+	}
+	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation}, decide)
+}
+
+// HasScope reports whether the caller holds a scope beyond those the Spec demands.
+func (c *Call) HasScope(s Scope) bool { return c.Principal.Scopes[s] }
+
+// Output reads a Response's output back, for edges that add members.
+func (r Response) Decode(v any) error { return json.Unmarshal(r.Output, v) }

@@ -64,6 +64,8 @@ type Spec struct {
 	Scopes []Scope // all are needed (AUTH-12)
 	Plane  Plane
 	Class  Class
+	// ClosedOK lets a tool that is not Observe be called on a Closed Session (close_session).
+	ClosedOK bool
 	// In is a zero value of the typed arguments (a struct with JSON tags). A test in mcp holds
 	// the schema's properties equal to its fields.
 	In any
@@ -129,6 +131,7 @@ type Call struct {
 
 	Args       json.RawMessage
 	Principal  Principal
+	Transport  string
 	Invocation event.InvocationID
 	ID         event.CallID
 	Started    time.Time
@@ -140,7 +143,8 @@ type Call struct {
 	Project *ProjectInfo
 
 	execution event.ExecutionID
-	opened    bool // the start is committed
+	opened    bool          // the start is committed
+	settled   chan struct{} // closed when the finish is committed and the answer is built
 }
 
 // Target is a Project whose Runner is connected.
@@ -149,6 +153,8 @@ type Target struct {
 	Name     string
 	Instance event.InstanceID
 	Root     string
+	// Generation and Boot of the Runner's journal, from its hello.
+	Generation, Boot string
 }
 
 // ProjectInfo is a Project as known to the server.

@@ -102,9 +102,13 @@ type Execution struct {
 	ID       ExecutionID `json:"id"`
 	Client   ClientID    `json:"client"`
 	Instance InstanceID  `json:"instance"`
-	Root     string      `json:"root"`   // fence: root fingerprint
-	Digest   string      `json:"digest"` // HMAC of the offer with the instance key
-	Op       string      `json:"op"`
+	Root     string      `json:"root"` // fence: root fingerprint
+	// Generation and Boot of the Runner's journal when the offer left: with both unchanged,
+	// absence from the journal proves that nothing started (faults.md 3).
+	Generation string `json:"generation,omitempty"`
+	Boot       string `json:"boot,omitempty"`
+	Digest     string `json:"digest"` // HMAC of the offer with the instance key
+	Op         string `json:"op"`
 }
 
 // ToolCallStarted opens a recorded call.

@@ -25,6 +25,8 @@ const (
 	SessionProjectMismatch Kind = "session_project_mismatch"
 	SessionAuthorityDenied Kind = "session_authority_denied"
 	AuthorityUnavailable   Kind = "session_authority_identity_unavailable"
+	InvalidContext         Kind = "invalid_execution_context"
+	ContextNeedsProject    Kind = "session_execution_context_requires_project"
 	UpgradeDenied          Kind = "session_capability_upgrade_denied"
 	SessionWriteDenied     Kind = "session_write_denied" // guard of a read_only Session
 	SessionShellDenied     Kind = "session_shell_denied" // guard of a read_only Session

@@ -1,0 +1,171 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/projections/session"
+)
+
+// named is what any tool's arguments may say about its targets.
+type named struct {
+	Project   string `json:"project"`
+	SessionID string `json:"session_id"`
+}
+
+// admit checks, in this order, scopes, Project, Session authority, Project equality,
+// lifecycle and the Runner. A refusal writes nothing (ruling 2). Nothing is ever inferred
+// from who calls or what was called before (AUTH-09).
+func (c *Call) admit() error {
+	spec := c.req.Spec
+	for _, s := range spec.Scopes {
+		if !c.Principal.Scopes[s] {
+			return fault.New(fault.InsufficientScope, "this credential lacks the scope %s", s)
+		}
+	}
+	if c.Principal.Actor.Authority == "" || c.Principal.Actor.Principal == "" {
+		return fault.New(fault.AuthorityUnavailable, "the caller has no canonical identity")
+	}
+	var n named
+	if spec.Plane != PlaneRuntime && len(c.Args) > 0 {
+		if err := json.Unmarshal(c.Args, &n); err != nil {
+			return fault.Wrap(err, fault.InvalidArguments, "the arguments are not a JSON object")
+		}
+	}
+	if err := c.nameProject(n.Project); err != nil {
+		return err
+	}
+	if n.SessionID != "" {
+		core, err := c.Authorised(n.SessionID)
+		if err != nil {
+			return err
+		}
+		c.Session = &core
+		if err := c.matchProject(); err != nil {
+			return err
+		}
+		if core.Lifecycle == session.Closed && spec.Class != Observe && !spec.ClosedOK {
+			return fault.New(fault.SessionClosed, "this Session is closed; it answers reads and takes no more work").
+				WithNext("call work_on_project with the project to start a new Session")
+		}
+	}
+	return c.findRunner()
+}
+
+func (c *Call) nameProject(name string) error {
+	if name == "" {
+		return nil
+	}
+	if strings.HasPrefix(name, "~") {
+		return fault.New(fault.UnknownProjectRef, "this project_ref names nothing").WithField("project").
+			WithNext("call list_projects")
+	}
+	ref, ok := event.ParseProject(name)
+	if !ok {
+		return unknownProject()
+	}
+	info, ok := c.projectInfo(ref)
+	if !ok {
+		return unknownProject()
+	}
+	c.Project = &info
+	return nil
+}
+
+func unknownProject() error {
+	return fault.New(fault.UnknownProject, "no such Project is registered here").WithField("project").WithNext("call list_projects")
+}
+
+func (c *Call) projectInfo(ref event.ProjectRef) (ProjectInfo, bool) {
+	for _, p := range c.kernel.fleet.Projects() {
+		if p.Ref == ref {
+			return p, true
+		}
+	}
+	return ProjectInfo{}, false
+}
+
+// Authorised resolves a Session selector and checks the caller's authority over it, for
+// tools whose arguments name a further Session.
+func (c *Call) Authorised(selector string) (session.Core, error) {
+	if strings.HasPrefix(selector, "~") {
+		return session.Core{}, fault.New(fault.UnknownSessionRef, "this session_ref names nothing").WithField("session_id").
+			WithNext("use the canonical session_id (wc_sess_…) or call list_sessions")
+	}
+	id := event.SessionID(selector)
+	unknown := fault.New(fault.UnknownSessionID, "no such Session is known here").WithField("session_id").
+		WithNext("call list_sessions with the project")
+	if !id.Valid() {
+		return session.Core{}, unknown
+	}
+	core, ok := c.kernel.cfg.Sessions.Core(id)
+	if !ok || !core.Exists() {
+		return session.Core{}, unknown
+	}
+	if core.Authority == "" || core.Authority != c.Principal.Actor.Authority {
+		return session.Core{}, fault.New(fault.SessionAuthorityDenied, "this Session belongs to another authority").WithField("session_id")
+	}
+	return core, nil
+}
+
+// matchProject holds the Session's Project equal to the named one (AUTH-07); where none is
+// named the Session's own is meant.
+func (c *Call) matchProject() error {
+	own := c.Session.Project
+	switch {
+	case c.Project != nil && own != c.Project.Ref:
+		return fault.New(fault.SessionProjectMismatch, "this Session belongs to another Project").WithField("session_id").
+			WithNext("use a Session of this Project, or the Project of the Session")
+	case c.Project == nil && !own.Zero():
+		info, ok := c.projectInfo(own)
+		if !ok {
+			return unknownProject()
+		}
+		c.Project = &info
+	}
+	return nil
+}
+
+func (c *Call) findRunner() error {
+	if c.Project == nil {
+		return nil
+	}
+	t, err := c.kernel.fleet.Target(c.Project.Ref)
+	if err != nil {
+		if c.req.Spec.Plane == PlaneProject {
+			return err
+		}
+		return nil
+	}
+	c.Target = &t
+	return nil
+}
+
+// guard enforces the Session's guards. A denial is evidence: one commit with start and
+// finish (ruling 2).
+func (c *Call) guard(ctx context.Context) error {
+	if c.Session == nil || c.Session.Lifecycle != session.Active {
+		return nil
+	}
+	var denied *fault.Error
+	switch {
+	case c.req.Spec.Class == Write && c.Session.Guards.DenyWrite:
+		denied = fault.New(fault.SessionWriteDenied, "this Session is read-only: it may not change files")
+	case c.req.Spec.Class == Execute && c.Session.Guards.DenyShell:
+		denied = fault.New(fault.SessionShellDenied, "this Session is read-only: it may not run commands")
+	default:
+		return nil
+	}
+	denied.ExecutionState = string(event.NotStarted)
+	denied.WithNext("continue with work_on_project and session_mode normal if you may")
+	if _, err := c.record(ctx, func(now time.Time) []event.Event {
+		return []event.Event{c.startEvent(nil, now), c.finishEvent(Result{}, denied, now)}
+	}); err != nil {
+		return err
+	}
+	return denied
+}

@@ -1,0 +1,221 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"webcodex/commands/aggregate"
+	"webcodex/eventlog"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/internal/redact"
+	"webcodex/projections/session"
+)
+
+// recordTimeout bounds how long an answer waits for its own evidence.
+const recordTimeout = 30 * time.Second
+
+// sessionHint tells a model once per answer how to keep evidence.
+const sessionHint = "not recorded: pass the session_id that work_on_project gave to keep this call in the Session"
+
+// records reports whether this call leaves a business pair (rulings 1 and 3).
+func (c *Call) records() bool {
+	return c.Session != nil && c.req.Spec.Plane == PlaneProject && c.Session.Lifecycle == session.Active
+}
+
+// record appends events to the Session of the call. Evidence of work that happened may use
+// the reserve, so that a full disk never hides what was done.
+func (c *Call) record(ctx context.Context, events func(now time.Time) []event.Event) (eventlog.Receipt, error) {
+	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: event.SessionAggregate(c.Session.ID),
+		Actor: c.Principal.Actor, Invocation: c.Invocation, Reserve: true},
+		func(now time.Time) ([]event.Event, error) { return events(now), nil })
+}
+
+// finish records the end and builds the answer. The answer waits for the record; where the
+// record fails, the caller is told so and what was done.
+func (c *Call) finish(ctx context.Context, res Result, err error) (Response, error) {
+	if err != nil {
+		err = fault.As(err)
+	}
+	if !c.records() || (!c.opened && fault.KindOf(err) == fault.InvalidArguments) {
+		if err != nil {
+			return Response{}, err
+		}
+		return c.respond(res, "")
+	}
+	receipt, rerr := c.record(ctx, func(now time.Time) []event.Event {
+		if c.opened {
+			return []event.Event{c.finishEvent(res, fault.As(err), now)}
+		}
+		return []event.Event{c.startEvent(nil, now), c.finishEvent(res, fault.As(err), now)}
+	})
+	if rerr != nil {
+		return Response{}, unrecorded(rerr, res, fault.As(err))
+	}
+	id := event.TailEventID(receipt.Commit.Aggregate, receipt.Commit.Version, len(receipt.Commit.Events)-1)
+	if err != nil {
+		return Response{}, fault.As(err).With("session_recorded", true).With("session_event_id", id)
+	}
+	return c.respond(res, id)
+}
+
+// unrecorded says that the evidence is missing although the effect may stand.
+func unrecorded(rerr error, res Result, err *fault.Error) error {
+	f := *fault.As(rerr)
+	f.StateChanged = f.StateChanged || res.Facts.Effect.StateChanged || (err != nil && err.StateChanged)
+	f.CommandStarted = f.CommandStarted || res.Facts.Effect.CommandStarted || (err != nil && err.CommandStarted)
+	f.Message += "; the call's end could not be recorded"
+	return &f
+}
+
+func (c *Call) respond(res Result, id event.EventID) (Response, error) {
+	out, err := marshal(res.Output)
+	if err != nil {
+		return Response{}, fault.Wrap(err, fault.Internal, "the result could not be encoded")
+	}
+	switch {
+	case id != "":
+		out = splice(out, "session_recorded", true)
+		out = splice(out, "session_event_id", id)
+	case c.req.Spec.Plane == PlaneProject && c.Session == nil:
+		out = splice(out, "session_recorded", false)
+		out = splice(out, "session_hint", sessionHint)
+	}
+	return Response{Success: !res.Failed, Output: out, Error: res.Error}, nil
+}
+
+func marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if v == nil {
+		v = struct{}{}
+	}
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// splice adds one member at the end of a JSON object.
+func splice(obj json.RawMessage, name string, v any) json.RawMessage {
+	if len(obj) < 2 || obj[len(obj)-1] != '}' {
+		return obj
+	}
+	enc, err := marshal(v)
+	if err != nil {
+		return obj
+	}
+	out := append(json.RawMessage{}, obj[:len(obj)-1]...)
+	if len(out) > 1 {
+		out = append(out, ',')
+	}
+	out = append(out, '"')
+	out = append(out, name...)
+	out = append(out, `":`...)
+	out = append(out, enc...)
+	return append(out, '}')
+}
+
+func (c *Call) startEvent(x *event.Execution, now time.Time) event.ToolCallStarted {
+	e := event.ToolCallStarted{Call: c.ID, Role: event.RoleBusiness, Tool: c.req.Spec.Name, Transport: c.Transport, Execution: x}
+	if c.req.Spec.Evidence != nil {
+		e.Input = BoundInput(c.req.Spec.Evidence(c.Args))
+	}
+	if began := c.Started.UTC().Truncate(time.Millisecond); began.Before(now) && x == nil {
+		e.At = event.FormatTime(began)
+	}
+	return e
+}
+
+func (c *Call) finishEvent(res Result, f *fault.Error, now time.Time) event.ToolCallFinished {
+	return finishFrom(event.ToolCallFinished{Call: c.ID, Role: event.RoleBusiness, Tool: c.req.Spec.Name,
+		Transport: c.Transport, DurationMS: max(0, now.Sub(c.Started).Milliseconds()), Execution: c.execution},
+		res.Facts, res.Failed, res.Error, f)
+}
+
+// finishFrom fills a finish event from what the tool and its fault say.
+func finishFrom(e event.ToolCallFinished, facts Facts, failed bool, sentence string, f *fault.Error) event.ToolCallFinished {
+	e.Status = event.StatusSucceeded
+	e.ExitCode, e.FailureKind, e.ErrorKind = facts.ExitCode, facts.FailureKind, facts.ErrorKind
+	e.Changed = boundPaths(facts.Changed, MaxChangedPaths)
+	e.Observed = boundPaths(facts.Observed, MaxObservedPaths)
+	e.Effect, e.Validation, e.Promoted = facts.Effect, facts.Validation, facts.Promoted
+	if facts.Execution != "" {
+		e.Execution = facts.Execution
+	}
+	if e.Expectation = facts.Expectation; e.Expectation == "" {
+		e.Expectation = "none"
+	}
+	summary := facts.ErrorSummary
+	if failed {
+		e.Status = event.StatusFailed
+		if summary == "" {
+			summary = sentence
+		}
+	}
+	if f != nil {
+		e.Status, e.ErrorKind, e.FailureKind = event.StatusFailed, string(f.Kind), f.FailureKind
+		e.Effect.StateChanged = e.Effect.StateChanged || f.StateChanged
+		e.Effect.CommandStarted = e.Effect.CommandStarted || f.CommandStarted
+		if f.ExecutionState != "" {
+			e.Effect.State = event.ExecutionState(f.ExecutionState)
+		}
+		summary = f.Message
+	}
+	e.ErrorSummary = redact.Text(summary, MaxErrorSummary)
+	return e
+}
+
+// BoundInput applies the bounds of EVT-17 to evidence, and redaction as the second net.
+func BoundInput(in event.Input) event.Input {
+	for _, s := range []*string{&in.Executable, &in.Language, &in.Shell, &in.Purpose, &in.Target, &in.Expectation} {
+		*s = redact.Text(*s, MaxInputString)
+	}
+	if in.Cwd != "" {
+		if p, ok := redact.Path(in.Cwd); ok {
+			in.Cwd = redact.Text(p, MaxInputString)
+		} else {
+			in.Cwd = ""
+		}
+	}
+	if len(in.Paths) > 0 {
+		if in.PathCount == 0 {
+			in.PathCount = len(in.Paths)
+		}
+		in.Paths = boundStrings(boundPaths(in.Paths, MaxInputItems))
+	}
+	in.Packages = boundStrings(in.Packages)
+	return in
+}
+
+func boundStrings(list []string) []string {
+	if len(list) > MaxInputItems {
+		list = list[:MaxInputItems]
+	}
+	out := make([]string, 0, len(list))
+	for _, s := range list {
+		out = append(out, redact.Text(s, MaxInputString))
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// boundPaths keeps the first limit distinct paths that are project-relative (EVT-25, EVT-26).
+func boundPaths(paths []string, limit int) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, p := range paths {
+		clean, ok := redact.Path(p)
+		if !ok || seen[clean] || len(out) == limit {
+			continue
+		}
+		seen[clean] = true
+		out = append(out, clean)
+	}
+	return out
+}

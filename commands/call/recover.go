@@ -1,0 +1,95 @@
+package call
+
+import (
+	"context"
+	"time"
+
+	"webcodex/commands/aggregate"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/projections/session"
+	"webcodex/runner/wire"
+)
+
+// queryTimeout bounds one question to a Runner's journal at start.
+const queryTimeout = 10 * time.Second
+
+// Recover closes what dead server instances left open: each open call gets one finish, each
+// open Job its terminal marker, with what the Runner's journal proves, else outcome_unknown.
+// It runs once, after the Runners of this process are connected and before callers are served.
+func (k *Kernel) Recover(ctx context.Context) (closed int, err error) {
+	for _, w := range k.cfg.Sessions.Open() {
+		for _, open := range w.Calls {
+			if open.Server == k.cfg.Server {
+				continue
+			}
+			if err := k.closeCall(ctx, w.Session, open); err != nil {
+				return closed, err
+			}
+			closed++
+		}
+		for _, job := range w.Jobs {
+			if job.Server == k.cfg.Server {
+				continue
+			}
+			facts, ms := k.ask(ctx, &job.Execution)
+			actor := event.Actor{Credential: "system"}
+			if err := k.recordEnd(ctx, w.Session, actor, event.NewInvocationID(), job.Execution.ID, facts, ms); err != nil {
+				return closed, err
+			}
+			closed++
+		}
+	}
+	return closed, nil
+}
+
+func (k *Kernel) closeCall(ctx context.Context, id event.SessionID, open session.OpenCall) error {
+	s := open.Started
+	facts, ms := k.ask(ctx, s.Execution)
+	_, err := k.writer.Do(ctx, aggregate.Command{Aggregate: event.SessionAggregate(id), Actor: open.Actor,
+		Invocation: open.Inv, Reserve: true}, func(time.Time) ([]event.Event, error) {
+		core, _ := k.cfg.Sessions.Core(id)
+		if _, still := core.Open[s.Call]; !still {
+			return nil, nil
+		}
+		e := event.ToolCallFinished{Call: s.Call, Role: s.Role, Tool: s.Tool, Transport: s.Transport, DurationMS: ms, Recovered: true}
+		if s.Execution != nil {
+			e.Execution = s.Execution.ID
+		}
+		facts.ErrorSummary = "the server ended before it could answer; this is what the Runner's journal proves"
+		failed := facts.FailureKind != "" || facts.Effect.State != event.Completed
+		return []event.Event{finishFrom(e, facts, failed, "", nil)}, nil
+	})
+	return err
+}
+
+// ask turns the journal's word into facts (faults.md 3, the crash table).
+func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64) {
+	unknown := Facts{ErrorKind: string(fault.OutcomeUnknown), FailureKind: string(fault.OutcomeUnknown),
+		Effect: event.Effect{State: event.OutcomeUnknown, CommandStarted: true}}
+	if x == nil {
+		return unknown, 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	q, err := k.fleet.Query(ctx, x.Client, x.ID)
+	if err != nil {
+		return unknown, 0
+	}
+	switch q.State {
+	case wire.JTerminal, wire.JSettled:
+		if q.Result == nil {
+			return unknown, 0
+		}
+		return FactsOf(*q.Result), q.Result.DurationMS
+	case wire.JNever, wire.JRefused, wire.JStartFailed:
+		return FactsOf(wire.Result{State: q.State}), 0
+	case wire.JAbsent:
+		if x.Generation != "" && q.Generation == x.Generation && q.Boot == x.Boot {
+			return FactsOf(wire.Result{State: wire.JNever}), 0
+		}
+		return unknown, 0
+	default:
+		return unknown, 0
+	}
+}

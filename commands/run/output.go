@@ -1,0 +1,89 @@
+// Package run holds the tools that run commands and watch Jobs, one file each. Command text,
+// arguments, stdin and output pass through and are never stored.
+package run
+
+import (
+	"fmt"
+
+	"webcodex/commands/call"
+	"webcodex/eventlog/event"
+	"webcodex/runner/wire"
+)
+
+// Output is what every run tells (shapes.md 4).
+type Output struct {
+	ExecutionID      event.ExecutionID    `json:"execution_id"`
+	State            event.ExecutionState `json:"execution_state"`
+	CommandStarted   bool                 `json:"command_started"`
+	CommandCompleted bool                 `json:"command_completed"`
+	ExitCode         *int                 `json:"exit_code"`
+	Signal           *string              `json:"signal"`
+	DurationMS       int64                `json:"duration_ms"`
+	EffectiveTimeout int                  `json:"effective_timeout_secs"`
+	TimedOut         bool                 `json:"timed_out"`
+	Stdout           string               `json:"stdout"`
+	StdoutBytes      int64                `json:"stdout_bytes"`
+	StdoutDropped    int64                `json:"stdout_dropped_bytes"`
+	StdoutTruncated  bool                 `json:"stdout_truncated"`
+	Stderr           string               `json:"stderr"`
+	StderrBytes      int64                `json:"stderr_bytes"`
+	StderrDropped    int64                `json:"stderr_dropped_bytes"`
+	StderrTruncated  bool                 `json:"stderr_truncated"`
+	LeftoverKilled   bool                 `json:"leftover_killed"`
+	LeftoverAlive    []string             `json:"leftover_alive,omitempty"`
+	Promoted         bool                 `json:"promoted_to_job"`
+	JobID            *event.ExecutionID   `json:"job_id"`
+	ObservationToken *string              `json:"observation_token"`
+	Expectation      Expectation          `json:"expectation"`
+	FailureKind      string               `json:"failure_kind,omitempty"`
+}
+
+// Expectation is what the caller declared about the result; none can be declared yet.
+type Expectation struct {
+	Declared *string `json:"declared"`
+	Result   string  `json:"result"`
+}
+
+// FromOutcome builds the output, the failure flag and its sentence, and the facts.
+func FromOutcome(id event.ExecutionID, o call.Outcome, timeoutSecs int) (Output, call.Result) {
+	out := Output{ExecutionID: id, EffectiveTimeout: timeoutSecs, Expectation: Expectation{Result: "none"}}
+	if o.Promoted {
+		out.State, out.CommandStarted, out.Promoted, out.JobID = event.Started, true, true, &id
+		return out, call.Result{Facts: call.Facts{Promoted: true, Execution: id,
+			Effect: event.Effect{CommandStarted: true, State: event.Started}}}
+	}
+	facts := call.FactsOf(*o.Result)
+	facts.Execution = id
+	p := o.Result.Process
+	if p == nil {
+		p = &wire.ProcessOutcome{}
+	}
+	out.State, out.CommandStarted, out.CommandCompleted = facts.Effect.State, p.Started, p.Completed
+	out.ExitCode, out.DurationMS, out.TimedOut = p.ExitCode, p.DurationMS, p.TimedOut
+	if p.Signal != "" {
+		out.Signal = &p.Signal
+	}
+	out.Stdout, out.StdoutBytes, out.StdoutDropped, out.StdoutTruncated = p.Stdout.Text, p.Stdout.Bytes, p.Stdout.DroppedBytes, p.Stdout.Truncated
+	out.Stderr, out.StderrBytes, out.StderrDropped, out.StderrTruncated = p.Stderr.Text, p.Stderr.Bytes, p.Stderr.DroppedBytes, p.Stderr.Truncated
+	out.LeftoverKilled, out.LeftoverAlive = p.LeftoverKilled, p.LeftoverAlive
+	out.FailureKind = facts.FailureKind
+	res := call.Result{Facts: facts}
+	if facts.FailureKind != "" {
+		res.Failed, res.Error = true, sentence(p, timeoutSecs)
+	}
+	return out, res
+}
+
+func sentence(p *wire.ProcessOutcome, timeoutSecs int) string {
+	switch {
+	case p.TimedOut:
+		return fmt.Sprintf("the command was ended at its limit of %d s", timeoutSecs)
+	case p.Cancelled:
+		return "the command was cancelled"
+	case p.Signal != "":
+		return "the command was ended by a signal"
+	case p.ExitCode != nil:
+		return fmt.Sprintf("the command ended with exit status %d", *p.ExitCode)
+	}
+	return "the command failed"
+}

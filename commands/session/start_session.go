@@ -1,0 +1,62 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"webcodex/commands/call"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+)
+
+// StartIn is the input of start_session.
+type StartIn struct {
+	Project string     `json:"project,omitempty"`
+	Title   string     `json:"title,omitempty"`
+	Mode    string     `json:"mode,omitempty"`
+	Context *ContextIn `json:"execution_context,omitempty"`
+}
+
+// StartOut is its output.
+type StartOut struct {
+	SessionID event.SessionID `json:"session_id"`
+	Project   string          `json:"project,omitempty"`
+	Session   Head            `json:"session"`
+}
+
+// StartSession makes a Session without an instruction, with or without a Project.
+var StartSession = call.Spec{
+	Name: "start_session", Scopes: []call.Scope{call.ScopeRuntimeRead}, Plane: call.PlaneSession, Class: call.Mutate,
+	In: StartIn{}, Run: startSession,
+}
+
+func startSession(ctx context.Context, c *call.Call) (call.Result, error) {
+	in, err := call.Decode[StartIn](c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	defaults, err := in.Context.Event(c.Project != nil)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if in.Mode != string(event.ModeReadOnly) && c.Project != nil && !c.HasScope(call.ScopeProjectWrite) {
+		return call.Result{}, fault.New(fault.InsufficientScope, "a normal Session needs the scope project:write").WithField("mode")
+	}
+	s := Start{Actor: c.Principal.Actor, Nonce: event.NewNonce(), Title: in.Title, Mode: event.Mode(in.Mode), Transport: c.Transport}
+	if defaults != nil {
+		s.Context = *defaults
+	}
+	if c.Project != nil {
+		s.Project, s.Root = c.Project.Ref, c.Project.Root
+	}
+	id := event.NewSessionID()
+	if _, err := c.Decide(ctx, event.SessionAggregate(id), func(time.Time) ([]event.Event, error) { return DecideStart(s) }); err != nil {
+		return call.Result{}, err
+	}
+	core, _ := c.Sessions().Core(id)
+	out := StartOut{SessionID: id, Session: HeadOf(core)}
+	if c.Project != nil {
+		out.Project = c.Project.Project
+	}
+	return call.Result{Output: out}, nil
+}
