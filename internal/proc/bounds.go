@@ -1,0 +1,29 @@
+package proc
+
+import "time"
+
+const (
+	// KeptBytes is how much of a stream's end stays in memory: 12,000 characters of four bytes
+	// and one more, so that a cut can be told from a whole (EXE-37, shapes.md 4).
+	KeptBytes = 64 << 10
+	// KeptChars is the part of a stream that an answer shows.
+	KeptChars = 12_000
+
+	// termGrace is the time between SIGTERM and SIGKILL at a deadline: long enough to flush,
+	// short enough that the call still ends at its limit.
+	termGrace = 750 * time.Millisecond
+	// leftoverGrace is the same for what outlives the process itself.
+	leftoverGrace = 150 * time.Millisecond
+	// waitDelay is how long output may still arrive after the process ended, before whoever
+	// holds the pipe is ended too.
+	waitDelay = 300 * time.Millisecond
+	// killWait is how long a killed process may take to vanish before it is named instead.
+	killWait = 2 * time.Second
+	// killRounds bounds the hunt for members that fork while being ended.
+	killRounds = 20
+	// maxNamed bounds the list of members that could not be ended.
+	maxNamed = 8
+	// strangerAge is how long a dead child that nobody here started may wait for its real
+	// parent's call before it is reaped as an orphan of an execution.
+	strangerAge = 15 * time.Second
+)

@@ -1,0 +1,141 @@
+package proc
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Identity is a process that can be recognised later. Start is the system's own start time
+// of it, 0 where it could not be read.
+type Identity struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"`
+}
+
+// member is a process found to belong to an execution.
+type member struct {
+	pid, parent int
+	start       uint64
+	name        string
+	zombie      bool
+}
+
+// matcher says which processes belong: those of a session or group whose leader is named
+// (with the leader's start time, 0: any), and those that carry a mark.
+type matcher struct {
+	sessions map[int]uint64
+	marks    func(string) bool
+}
+
+// Leftover is what a dead life may have left running.
+type Leftover struct {
+	Mark   string
+	Leader Identity
+}
+
+// EndLeftovers ends the processes of dead executions and names those that it could not end.
+// A pid that was taken by another process since is recognised by its start time and spared.
+func EndLeftovers(list []Leftover) (alive []string, killed bool) {
+	if len(list) == 0 {
+		return nil, false
+	}
+	m := matcher{sessions: map[int]uint64{}, marks: func(mark string) bool {
+		return slices.ContainsFunc(list, func(l Leftover) bool { return carries(mark, l.Mark) })
+	}}
+	for _, l := range list {
+		if l.Leader.PID > 1 && l.Leader.Start != 0 {
+			m.sessions[l.Leader.PID] = l.Leader.Start
+		}
+	}
+	return endMembers(m)
+}
+
+// endMembers asks all members to end, then makes them, until none is left or time is over.
+func endMembers(m matcher) (alive []string, killed bool) {
+	signal := syscall.SIGTERM
+	begun := time.Now()
+	for round := 0; round < killRounds; round++ {
+		found := living(m)
+		if len(found) == 0 {
+			return nil, killed
+		}
+		for _, one := range found {
+			killed = signalMember(one, m, signal) || killed
+		}
+		patience := leftoverGrace
+		if signal == syscall.SIGKILL {
+			patience = 50 * time.Millisecond
+		}
+		for until := time.Now().Add(patience); len(living(m)) > 0 && time.Now().Before(until); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if signal = syscall.SIGKILL; time.Since(begun) > killWait {
+			break
+		}
+	}
+	for _, one := range living(m) {
+		if len(alive) < maxNamed {
+			alive = append(alive, name(one.pid, one.name))
+		}
+	}
+	return alive, killed
+}
+
+// living collects dead members that fell to this process and returns the others.
+func living(m matcher) []member {
+	var out []member
+	for _, one := range members(m) {
+		switch {
+		case !one.zombie:
+			out = append(out, one)
+		case one.parent == os.Getpid():
+			collect(one.pid)
+		}
+	}
+	return out
+}
+
+// collect takes a dead child's status so that its pid is free again.
+func collect(pid int) {
+	var status unix.WaitStatus
+	_, _ = unix.Wait4(pid, &status, unix.WNOHANG, nil)
+}
+
+func name(pid int, base string) string { return strconv.Itoa(pid) + " " + clean(base) }
+
+// clean keeps a process name from carrying control characters to a reader.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+func signalName(s syscall.Signal) string {
+	if n := unix.SignalName(s); n != "" {
+		return n
+	}
+	return "signal " + strconv.Itoa(int(s))
+}
+
+// outerMark is the mark this process itself carries, so that nested executions stay findable.
+var outerMark = os.Getenv(MarkVariable)
+
+func markOf(id string) string {
+	if outerMark == "" {
+		return id
+	}
+	return outerMark + ":" + id
+}
+
+func carries(mark, id string) bool {
+	return id != "" && slices.Contains(strings.Split(mark, ":"), id)
+}

@@ -1,0 +1,168 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// waitExit blocks until pid has ended, without collecting it, so that its id stays taken.
+func waitExit(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// childDir is a name under which a child enters the opened directory itself.
+func childDir(dir *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) }
+
+// adopt makes orphaned descendants children of this process, where they can be found.
+func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// hasMembers is a cheap first look: almost every execution leaves nothing, and then two
+// system calls say so.
+func (p *Process) hasMembers() bool {
+	group := syscall.Kill(-p.pid, 0) == nil
+	if !group {
+		if noChildren() || own.onlyKnown() {
+			return false
+		}
+	}
+	return len(living(p.match())) > 0
+}
+
+// noChildren reports that this process has no child, alive or dead.
+func noChildren() bool {
+	return errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil), unix.ECHILD)
+}
+
+// members scans the process table.
+func members(m matcher) []member {
+	var out []member
+	for _, pid := range numbers("/proc") {
+		st, ok := readStat(pid)
+		if !ok || pid == os.Getpid() {
+			continue
+		}
+		if m.belongs(st) {
+			out = append(out, member{pid: pid, parent: st.parent, start: st.start, name: st.name, zombie: st.state == 'Z' || st.state == 'X'})
+		}
+	}
+	return out
+}
+
+func (m matcher) belongs(st stat) bool {
+	for _, id := range []int{st.session, st.group} {
+		leaderStart, named := m.sessions[id]
+		if !named {
+			continue
+		}
+		if leaderStart == 0 {
+			return true
+		}
+		// Long after the fact the number may be another's: a living leader must be the one
+		// that was recorded; of a dead one a member alone keeps the number taken.
+		if leader, alive := readStat(id); alive {
+			if leader.start == leaderStart {
+				return true
+			}
+		} else if st.start >= leaderStart {
+			return true
+		}
+	}
+	mark := markIn(st.pid)
+	return mark != "" && m.marks(mark)
+}
+
+// signalMember signals the process that was matched and no other: the handle is opened first
+// and the process looked at again.
+func signalMember(one member, m matcher, s syscall.Signal) bool {
+	fd, err := unix.PidfdOpen(one.pid, 0)
+	if errors.Is(err, unix.ENOSYS) {
+		st, ok := readStat(one.pid)
+		return ok && st.start == one.start && syscall.Kill(one.pid, s) == nil
+	}
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	st, ok := readStat(one.pid)
+	if !ok || st.start != one.start || !m.belongs(st) {
+		return false
+	}
+	return unix.PidfdSendSignal(fd, s, nil, 0) == nil
+}
+
+// stat is the part of /proc/N/stat that is needed.
+type stat struct {
+	pid, parent, group, session int
+	state                       byte
+	start                       uint64 // clock ticks since boot
+	name                        string
+}
+
+func readStat(pid int) (stat, bool) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, false
+	}
+	open, end := bytes.IndexByte(raw, '('), bytes.LastIndexByte(raw, ')')
+	if open < 0 || end < open {
+		return stat{}, false
+	}
+	f := bytes.Fields(raw[end+1:])
+	if len(f) < 20 || len(f[0]) != 1 {
+		return stat{}, false
+	}
+	number := func(i int) int { n, _ := strconv.Atoi(string(f[i])); return n }
+	start, err := strconv.ParseUint(string(f[19]), 10, 64)
+	if err != nil {
+		return stat{}, false
+	}
+	return stat{pid: pid, state: f[0][0], parent: number(1), group: number(2), session: number(3), start: start,
+		name: string(raw[open+1 : end])}, true
+}
+
+// startOf is the start time of a process, 0 where it cannot be read.
+func startOf(pid int) uint64 {
+	st, _ := readStat(pid)
+	return st.start
+}
+
+// markIn is the mark in a process's environment, empty where there is none or it is not ours
+// to read.
+func markIn(pid int) string {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return ""
+	}
+	for kv := range bytes.SplitSeq(raw, []byte{0}) {
+		if v, ok := bytes.CutPrefix(kv, []byte(MarkVariable+"=")); ok {
+			return string(v)
+		}
+	}
+	return ""
+}
+
+func numbers(dir string) []int {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	out := make([]int, 0, len(names))
+	for _, n := range names {
+		if pid, err := strconv.Atoi(n); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out
+}

@@ -1,0 +1,295 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Command is one child process to be run.
+type Command struct {
+	// Mark names the execution; every process that descends from it carries it.
+	Mark       string
+	Executable string
+	Args       []string
+	// Dir is the opened working directory; the child enters it, whatever its path leads to by
+	// then. The caller keeps it open until Start returns.
+	Dir *os.File
+	// Env is the whole environment, see Environment.
+	Env []string
+	// Stdin is written and then closed; empty: the null device.
+	Stdin []byte
+	// Timeout ends the execution; 0: none.
+	Timeout time.Duration
+	// Stdout and Stderr receive what the child writes.
+	Stdout, Stderr *Tail
+	// Tee sees standard output as it streams; may be nil. It runs on one goroutine.
+	Tee func([]byte)
+}
+
+// Exit is how an execution ended.
+type Exit struct {
+	// Reaped tells that the process's end was seen; Code or Signal is then set.
+	Reaped    bool
+	Code      *int
+	Signal    string // SIGKILL and the like
+	TimedOut  bool
+	Cancelled bool
+	Duration  time.Duration
+	// LeftoverKilled tells that members outlived the process and were ended; LeftoverAlive
+	// names ("pid name") those that could not be.
+	LeftoverKilled bool
+	LeftoverAlive  []string
+}
+
+// Process is a started child.
+type Process struct {
+	c       Command
+	mark    string
+	proc    *os.Process
+	pid     int
+	started time.Time
+	exited  chan struct{} // the child has ended and is not yet collected
+	output  sync.WaitGroup
+	drained chan struct{} // both output streams have ended
+	readers [2]*os.File
+	stdin   *os.File
+}
+
+// Start starts the child. The error is a *SpawnError: nothing runs then.
+func Start(c Command) (*Process, error) {
+	own.once.Do(adopt)
+	executable, err := find(c.Executable, childDir(c.Dir), pathOf(c.Env))
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{c: c, mark: markOf(c.Mark), exited: make(chan struct{}), drained: make(chan struct{})}
+	files, err := p.pipes()
+	if err != nil {
+		return nil, &SpawnError{NoResources, err}
+	}
+	attr := &os.ProcAttr{Dir: childDir(c.Dir), Env: append(c.Env[:len(c.Env):len(c.Env)], MarkVariable+"="+p.mark),
+		Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
+	p.proc, err = launch(executable, append([]string{c.Executable}, c.Args...), attr)
+	for _, f := range files {
+		_ = f.Close()
+	}
+	if err != nil {
+		p.closePipes()
+		return nil, spawnError(err)
+	}
+	p.pid, p.started = p.proc.Pid, time.Now()
+	own.add(p.pid)
+	p.follow()
+	return p, nil
+}
+
+// launch retries a file that another thread's fork still holds open for writing.
+func launch(executable string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+	for attempt := 0; ; attempt++ {
+		p, err := os.StartProcess(executable, argv, attr)
+		if !errors.Is(err, syscall.ETXTBSY) || attempt == 5 {
+			return p, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// pipes opens the child's three streams and keeps the other ends.
+func (p *Process) pipes() (child []*os.File, err error) {
+	defer func() {
+		if err != nil {
+			for _, f := range child {
+				_ = f.Close()
+			}
+			p.closePipes()
+		}
+	}()
+	if len(p.c.Stdin) == 0 {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return nil, err
+		}
+		child = append(child, null)
+	} else {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		child, p.stdin = append(child, r), w
+	}
+	for i := range p.readers {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return child, err
+		}
+		child, p.readers[i] = append(child, w), r
+	}
+	return child, nil
+}
+
+func (p *Process) closePipes() {
+	for _, f := range []*os.File{p.stdin, p.readers[0], p.readers[1]} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// follow starts what runs beside the child: its input, its output, its end.
+func (p *Process) follow() {
+	if p.stdin != nil {
+		go func() {
+			_, _ = p.stdin.Write(p.c.Stdin)
+			_ = p.stdin.Close()
+		}()
+	}
+	for i, to := range []*Tail{p.c.Stdout, p.c.Stderr} {
+		tee := p.c.Tee
+		if i == 1 {
+			tee = nil
+		}
+		p.output.Add(1)
+		go func() { defer p.output.Done(); drain(p.readers[i], to, tee) }()
+	}
+	go func() { p.output.Wait(); close(p.drained) }()
+	go func() { waitExit(p.pid); close(p.exited) }()
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+
+func drain(from *os.File, to *Tail, tee func([]byte)) {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := from.Read(*buf)
+		if n > 0 {
+			to.Write((*buf)[:n])
+			if tee != nil {
+				tee((*buf)[:n])
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Identity tells the child apart from a later process with the same pid.
+func (p *Process) Identity() Identity { return Identity{PID: p.pid, Start: startOf(p.pid)} }
+
+// Wait blocks until the execution has ended: the child by itself, at its time-out, or because
+// ctx ended, and then all that belongs to it. It must be called once.
+func (p *Process) Wait(ctx context.Context) Exit {
+	var e Exit
+	var limit <-chan time.Time
+	if p.c.Timeout > 0 {
+		t := time.NewTimer(time.Until(p.started.Add(p.c.Timeout)))
+		defer t.Stop()
+		limit = t.C
+	}
+	select {
+	case <-p.exited:
+	case <-limit:
+		e.TimedOut = true
+	case <-ctx.Done():
+		e.Cancelled = true
+	}
+	forced := e.TimedOut || e.Cancelled
+	if forced {
+		p.end()
+	}
+	p.reap(&e)
+	p.settle(&e, forced)
+	own.remove(p.pid)
+	p.closePipes()
+	<-p.drained
+	p.c.Stdout.Trim()
+	p.c.Stderr.Trim()
+	e.Duration = time.Since(p.started)
+	own.sweep()
+	return e
+}
+
+// end asks the group to end and then makes it. The child is not collected before, so its
+// group id is still its own.
+func (p *Process) end() {
+	_ = syscall.Kill(-p.pid, syscall.SIGTERM)
+	if within(p.exited, termGrace) {
+		return
+	}
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	within(p.exited, killWait)
+}
+
+func (p *Process) reap(e *Exit) {
+	select {
+	case <-p.exited:
+	default:
+		// It sits in the kernel and cannot be ended now; collect it when it can.
+		e.LeftoverAlive = append(e.LeftoverAlive, name(p.pid, filepath.Base(p.c.Executable)))
+		go func() { <-p.exited; _, _ = p.proc.Wait() }()
+		return
+	}
+	state, err := p.proc.Wait()
+	if err != nil {
+		return
+	}
+	e.Reaped = true
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		e.Signal = signalName(status.Signal())
+		return
+	}
+	code := state.ExitCode()
+	e.Code = &code
+}
+
+// settle waits for the rest of the output and ends what outlived the child.
+func (p *Process) settle(e *Exit, forced bool) {
+	patience := waitDelay
+	if forced {
+		patience = 0
+	}
+	until := time.Now().Add(patience)
+	within(p.drained, patience)
+	for p.hasMembers() {
+		if time.Now().Before(until) {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		alive, killed := endMembers(p.match())
+		e.LeftoverKilled = killed
+		e.LeftoverAlive = append(e.LeftoverAlive, alive...)
+		break
+	}
+	within(p.drained, waitDelay/3)
+}
+
+// match decides which processes belong to this execution.
+func (p *Process) match() matcher {
+	id := p.c.Mark
+	return matcher{sessions: map[int]uint64{p.pid: 0}, marks: func(mark string) bool { return carries(mark, id) }}
+}
+
+func within(done <-chan struct{}, d time.Duration) bool {
+	select {
+	case <-done:
+		return true
+	default:
+	}
+	if d <= 0 {
+		return false
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
