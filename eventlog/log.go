@@ -67,6 +67,8 @@ type Options struct {
 	Now        func() time.Time
 	Logger     *slog.Logger
 	Folds      []Fold
+	// ReadOnly opens an existing log for Replay and the folds alone: nothing is appended.
+	ReadOnly bool
 	// Faults is the seam through which tests inject faults; nil in the program.
 	Faults *Faults
 }

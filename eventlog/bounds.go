@@ -1,0 +1,59 @@
+package eventlog
+
+import (
+	"time"
+
+	"webcodex/eventlog/event"
+)
+
+// Bounds of the log.
+const (
+	// FormatVersion is the data directory's format; a newer one is refused (shapes.md 5).
+	FormatVersion = 1
+	// window bounds the commits that are published and not yet acknowledged.
+	window = 256
+	// ackTimeout is how long a publication waits before the log is read for its own command
+	// id (faults.md 2.8). A full disk shows as silence, so this is also how soon that is seen.
+	ackTimeout = 3 * time.Second
+	// maxAttempts bounds the publications of one commit; OCC makes a second one harmless.
+	maxAttempts = 2
+	// checkInterval is how often time-outs are looked for.
+	checkInterval = 100 * time.Millisecond
+	// checkpointInterval is how often the durable checkpoint follows the log.
+	checkpointInterval = time.Second
+	// readTimeout bounds one request to the embedded server.
+	readTimeout = 5 * time.Second
+	// startTimeout bounds the embedded server's own start, recovery of a large log included.
+	startTimeout = 5 * time.Minute
+	// syncInterval is JetStream's background sync; it bounds what a cut takes in process
+	// durability.
+	syncInterval = time.Second
+	// dedupeWindow is the shortest JetStream allows: commits carry their own ids, and the
+	// default of two minutes makes a clean start 30 times slower.
+	dedupeWindow = 100 * time.Millisecond
+	// feedInactivity is how long JetStream keeps an abandoned feed.
+	feedInactivity = 10 * time.Second
+	// feedPatience is how long a feed may be silent before the log is asked whether the
+	// awaited commit can be read at all.
+	feedPatience = time.Second
+	// feedStall is how long a feed may be silent before the log is called damaged: JetStream
+	// skips a record it cannot read without a word.
+	feedStall = 15 * time.Second
+	// maxPayload is the bus's payload limit, for Runner messages (wire.MaxMessage).
+	maxPayload = 1 << 20
+	// maxMessage bounds a stored message: a commit and its headers.
+	maxMessage = event.MaxCommitBytes + 4096
+	// budgetShare of the free space is the log's budget when none is given.
+	budgetShare = 0.7
+	// minBudget is the smallest budget: two blocks and room to save itself.
+	minBudget = 1 << 20
+	// reserveShare of the budget is kept for commits that close something (faults.md 2.13).
+	reserveShare = 10
+	// minFree is the free space below which new work is refused whatever the budget: two of
+	// JetStream's largest blocks.
+	minFree = 16 << 20
+	// spaceInterval is how long a reading of the free space is good for.
+	spaceInterval = 500 * time.Millisecond
+	// spaceBytes appended end the reading's life early.
+	spaceBytes = 2 << 20
+)

@@ -1,0 +1,68 @@
+package eventlog
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"webcodex/internal/fault"
+)
+
+// checkpoint is what the log itself is compared with at the next start. It is durable and
+// never ahead of synced_seq, so a log that ends before it has lost something.
+type checkpoint struct {
+	Seq        uint64     `json:"seq"`
+	Hash       string     `json:"hash"`
+	Epoch      string     `json:"epoch"`
+	Durability Durability `json:"durability"`
+	// Clean is set by Close alone. Until then the store may end in an unclean stop.
+	Clean bool `json:"clean"`
+	// Boot names the life of the operating system: after an unclean stop in another one the
+	// newest commits of process durability may be gone without a trace.
+	Boot string `json:"boot,omitempty"`
+}
+
+// readCheckpoint reads the file; false means that there is none.
+func (d *dir) readCheckpoint() (checkpoint, bool, error) {
+	var c checkpoint
+	b, err := os.ReadFile(d.file(checkpointName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, fault.Wrap(err, fault.Unavailable, "the log's checkpoint cannot be read")
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return c, false, fault.New(fault.LogDamaged, "the log's checkpoint file is not readable as one").
+			WithNext("restore the data directory from a backup, or move %s away to open the log without it", checkpointName)
+	}
+	return c, true, nil
+}
+
+// lostTail decides whether a log ending at last has lost its tail, given the checkpoint of
+// its last life. A missing tail is an expected end of an unclean stop in process durability
+// (faults.md 2.4), and damage in every other case.
+func (c checkpoint) lostTail(last uint64, boot string) (bool, error) {
+	mayLose := c.Durability == Process && !c.Clean
+	if last < c.Seq {
+		if mayLose {
+			return true, nil
+		}
+		return false, fault.New(fault.LogDamaged,
+			"the log ends at sequence %d, but sequence %d was made durable", last, c.Seq).
+			WithReason("tail_lost").WithNext("keep the data directory as it is and restore it from a backup")
+	}
+	otherBoot := c.Boot == "" || boot == "" || c.Boot != boot
+	return mayLose && otherBoot, nil
+}
+
+// writeCheckpoint records a commit that is on the disk.
+func (l *Log) writeCheckpoint(seq uint64, hash string, clean bool) error {
+	return l.dir.writeFile(checkpointName, checkpoint{Seq: seq, Hash: hash, Epoch: l.Epoch(),
+		Durability: l.opts.Durability, Clean: clean, Boot: l.boot})
+}
+
+// trim keeps a boot id to one line.
+func trim(s string) string { return strings.TrimSpace(s) }

@@ -1,0 +1,103 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+var errStore = errors.New("the store reported a write error")
+
+// Close refuses new commits, waits for those in flight, stops the server, makes everything
+// durable and gives the directory free. It is safe to call twice.
+func (l *Log) Close() error {
+	var err error
+	l.closes.Do(func() {
+		l.gate.Lock()
+		l.closed = true
+		l.gate.Unlock()
+		err = l.shutdown()
+	})
+	return err
+}
+
+func (l *Log) shutdown() error {
+	close(l.stop)
+	l.loops.Wait()
+	l.stopServer()
+	defer l.dir.close()
+	if l.opts.ReadOnly || l.Err() != nil {
+		return l.Err() // the checkpoint stays unclean: the next start looks closely
+	}
+	if _, err := syncFrom(l.dir.blocks(), 0); err != nil {
+		return err
+	}
+	seq, hash := l.applied.read()
+	l.synced.Store(seq)
+	return l.writeCheckpoint(seq, hash, true)
+}
+
+// abandon undoes a failed Open.
+func (l *Log) abandon() {
+	l.closes.Do(func() {
+		close(l.stop)
+		l.loops.Wait()
+		l.stopServer()
+		if l.dir != nil {
+			l.dir.close()
+		}
+	})
+}
+
+// stopServer waits for the server's own shutdown: the store is damaged if the process ends
+// before.
+func (l *Log) stopServer() {
+	l.closeBuses()
+	if l.admin != nil {
+		l.admin.Close()
+	}
+	if l.srv != nil {
+		l.srv.Shutdown()
+		l.srv.WaitForShutdown()
+	}
+}
+
+// checkpoints follows the log about once a second, never ahead of what is on the disk.
+func (l *Log) checkpoints(block int) {
+	defer l.loops.Done()
+	tick := time.NewTicker(checkpointInterval)
+	defer tick.Stop()
+	var done uint64
+	for {
+		select {
+		case <-tick.C:
+		case <-l.stop:
+			return
+		case <-l.failed:
+			return
+		}
+		seq, hash := l.applied.read()
+		if seq == done {
+			continue
+		}
+		if l.opts.Durability == Process {
+			var err error
+			if block, err = syncFrom(l.dir.blocks(), block); err != nil {
+				l.fail(err, "sync_failed", "the disk did not confirm a write")
+				return
+			}
+			l.synced.Store(seq)
+		}
+		if err := l.writeCheckpoint(seq, hash, false); err != nil {
+			l.log.Warn("log: the checkpoint could not be written", slog.Any("error", err))
+			continue
+		}
+		done = seq
+	}
+}
+
+// readContext bounds one request to the embedded server.
+func (l *Log) readContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), readTimeout)
+}

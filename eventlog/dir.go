@@ -1,0 +1,160 @@
+package eventlog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"webcodex/internal/fault"
+)
+
+// ErrLocked is the cause of Open's fault when another process has the data directory.
+var ErrLocked = errors.New("the data directory is locked by another process")
+
+// Names inside the data directory.
+const (
+	lockName       = "lock"
+	formatName     = "format"
+	checkpointName = "checkpoint.json"
+	storeName      = "log"
+)
+
+// dir is a locked data directory. The lock is taken before anything is read and held until
+// the process ends or the log is closed (faults.md 2.10): JetStream itself takes none, and
+// two servers on one store acknowledge the same sequence twice.
+type dir struct {
+	path string
+	lock *os.File
+}
+
+// openDir creates the directory if it is missing, and locks it.
+func openDir(path string) (*dir, error) {
+	if path == "" {
+		return nil, fault.New(fault.InvalidArguments, "no data directory is named")
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be created").
+			WithNext("check its parent's permissions or name another with --data")
+	}
+	if err := os.Chmod(path, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "the data directory belongs to somebody else")
+	}
+	// os.OpenFile sets CLOEXEC, so no child inherits the lock.
+	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fault.Wrap(ErrLocked, fault.Conflict, "another WebCodex process has this data directory open").
+				WithNext("use the running server, stop it, or name another directory with --data")
+		}
+		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be locked on this file system")
+	}
+	return &dir{path: path, lock: f}, nil
+}
+
+func (d *dir) close() { _ = d.lock.Close() }
+
+func (d *dir) file(name string) string { return filepath.Join(d.path, name) }
+
+func (d *dir) store() string { return d.file(storeName) }
+
+// blocks is where JetStream keeps the stream's block files.
+func (d *dir) blocks() string { return filepath.Join(d.streamDir(), "msgs") }
+
+func (d *dir) streamDir() string {
+	return filepath.Join(d.store(), "jetstream", accountLog, "streams", streamName)
+}
+
+// format is what the data directory says about itself.
+type format struct {
+	Format int `json:"format"`
+	// MaxBytes is the log's budget, settled at the first start, so that a stream whose meta
+	// file was lost is re-created with the identical configuration.
+	MaxBytes int64 `json:"log_max_bytes"`
+}
+
+// readFormat reads the format file; the zero format means that there is none.
+func (d *dir) readFormat() (format, error) {
+	var f format
+	b, err := os.ReadFile(d.file(formatName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return f, fault.Wrap(err, fault.Unavailable, "the data directory's format file cannot be read")
+	}
+	if err := json.Unmarshal(b, &f); err != nil || f.Format < 1 {
+		return f, fault.New(fault.LogDamaged, "the data directory's format file is not readable as one")
+	}
+	if f.Format > FormatVersion {
+		return f, fault.New(fault.Unavailable,
+			"the data directory has format %d and this program knows %d", f.Format, FormatVersion).
+			WithNext("use the newer WebCodex that wrote it, or another directory")
+	}
+	return f, nil
+}
+
+// writeFile replaces a small file atomically and durably.
+func (d *dir) writeFile(name string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return d.writeBytes(name, append(b, '\n'))
+}
+
+func (d *dir) writeBytes(name string, b []byte) error {
+	tmp := d.file(name + ".tmp")
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp, d.file(name))
+	}
+	if err != nil {
+		_ = os.Remove(tmp)
+		return err
+	}
+	return syncPath(d.path)
+}
+
+// syncPath makes a file's data, or a directory's entries, durable.
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
+	return nil
+}
+
+// freeSpace is what the file system has left for this user, and whether it could be told.
+func freeSpace(path string) (int64, bool) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return 0, false
+	}
+	return int64(st.Bavail) * int64(st.Bsize), true
+}

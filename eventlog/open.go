@@ -1,0 +1,227 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+)
+
+// Open locks the data directory, starts the embedded server, compares the log with its
+// checkpoint, folds it, and takes commits from then on. Errors: fault conflict when another
+// process has the directory; log_damaged with a reason code when the log is not the one that
+// was written (its files are left as they are); unavailable for everything in the way of a
+// start. After an error nothing is held.
+func Open(ctx context.Context, o Options) (*Log, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	l := &Log{opts: o, log: o.Logger, auth: newAuthority(o.Logger), boot: bootID(), chain: newChain(),
+		submit: make(chan *entry, window), stop: make(chan struct{}), failed: make(chan struct{})}
+	if err := l.open(ctx); err != nil {
+		l.abandon()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (o *Options) check() error {
+	switch o.Durability {
+	case "":
+		o.Durability = Always
+	case Always, Process:
+	default:
+		return fault.New(fault.InvalidArguments, "durability is %q or %q", Always, Process).WithField("durability")
+	}
+	if o.MaxBytes != 0 && o.MaxBytes < minBudget {
+		return fault.New(fault.InvalidArguments, "the log needs a budget of at least %d bytes", minBudget)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func (l *Log) open(ctx context.Context) error {
+	start := time.Now()
+	if l.opts.ReadOnly {
+		if _, err := os.Stat(l.opts.Dir); err != nil {
+			return fault.New(fault.Unavailable, "there is no log in this data directory")
+		}
+	}
+	var err error
+	if l.dir, err = openDir(l.opts.Dir); err != nil {
+		return err
+	}
+	f, cp, hasCP, err := l.readState()
+	if err != nil {
+		return err
+	}
+	state, err := l.startStream(ctx, f, cp)
+	if err != nil {
+		return err
+	}
+	served := time.Now()
+	lost, err := l.verify(ctx, state, cp, hasCP)
+	if err != nil {
+		return err
+	}
+	l.opened = opened{at: l.opts.Now(), server: served.Sub(start), feed: time.Since(served), tailLost: lost, checkpoint: cp.Seq}
+	if l.opts.ReadOnly {
+		return nil
+	}
+	return l.startWriting(ctx, state.LastSeq, lost)
+}
+
+// readState reads what the last life left, and settles the budget.
+func (l *Log) readState() (format, checkpoint, bool, error) {
+	f, err := l.dir.readFormat()
+	if err != nil {
+		return f, checkpoint{}, false, err
+	}
+	cp, has, err := l.dir.readCheckpoint()
+	if err != nil {
+		return f, cp, has, err
+	}
+	if l.opts.ReadOnly {
+		if f.Format == 0 {
+			return f, cp, has, fault.New(fault.Unavailable, "there is no log in this data directory")
+		}
+		return f, cp, has, nil
+	}
+	want := l.opts.MaxBytes
+	if want == 0 {
+		want = f.MaxBytes
+	}
+	if want == 0 {
+		free, ok := freeSpace(l.dir.path)
+		if !ok {
+			return f, cp, has, fault.New(fault.Unavailable, "the free space of the data directory cannot be told").
+				WithNext("give the log a budget")
+		}
+		want = max(minBudget, int64(float64(free)*budgetShare))
+	}
+	if f.Format != FormatVersion || f.MaxBytes != want {
+		f = format{Format: FormatVersion, MaxBytes: want}
+		if err := l.dir.writeFile(formatName, f); err != nil {
+			return f, cp, has, fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
+		}
+	}
+	return f, cp, has, nil
+}
+
+// startStream runs the server and opens the stream.
+func (l *Log) startStream(ctx context.Context, f format, cp checkpoint) (jetstream.StreamState, error) {
+	none := jetstream.StreamState{}
+	store := l.dir.store()
+	if err := os.MkdirAll(store, 0o700); err != nil {
+		return none, fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
+	}
+	had, _ := blockIndexes(l.dir.blocks())
+	var err error
+	l.srv, err = startServer(store, l.opts.Durability, l.auth, &serverLog{log: l.log, writeError: func() {
+		l.fail(errStore, "store_failed", "its disk refused a write")
+	}})
+	if err != nil {
+		return none, fault.Wrap(err, fault.Unavailable, "the embedded log server did not start")
+	}
+	if l.admin, err = l.auth.connect(grant{"admin", accountLog, everything()}); err != nil {
+		return none, fault.Wrap(err, fault.Unavailable, "the embedded log server does not answer")
+	}
+	if l.js, err = jetstream.New(l.admin); err != nil {
+		return none, fault.Wrap(err, fault.Unavailable, "the embedded log server does not answer")
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	state, created, err := ensureStream(ctx, l.js, f.MaxBytes)
+	if err != nil {
+		return none, fault.Wrap(err, fault.Unavailable, "the log's stream cannot be opened")
+	}
+	if created && len(had) > 0 {
+		l.log.Warn("log: the stream's meta file was missing; it was made again over its blocks",
+			slog.Uint64("last_seq", state.LastSeq))
+	}
+	if created && len(had) == 0 && cp.Seq > 0 {
+		return none, fault.New(fault.LogDamaged, "the log is gone: sequence %d was made durable and no block is left", cp.Seq).
+			WithReason("log_missing").WithNext("restore the data directory from a backup")
+	}
+	if err := l.dir.syncMeta(); err != nil {
+		return none, fault.Wrap(err, fault.Unavailable, "the log's directory cannot be made durable")
+	}
+	l.space = newSpace(store, f.MaxBytes, int64(state.Bytes), l.opts.Now)
+	return state, nil
+}
+
+// verify compares the log with the checkpoint and folds it; lost tells of a tail that a
+// power cut took from durability process.
+func (l *Log) verify(ctx context.Context, s jetstream.StreamState, cp checkpoint, has bool) (lost bool, err error) {
+	if s.LastSeq > 0 && s.FirstSeq > 1 {
+		return false, hole(1)
+	}
+	if has {
+		if lost, err = cp.lostTail(s.LastSeq, l.boot); err != nil {
+			return false, err
+		}
+	}
+	if err := l.catchUp(ctx, s.LastSeq, cp); err != nil {
+		return false, err
+	}
+	for _, d := range l.chain.list() {
+		l.log.Error("log: damaged record", slog.String("aggregate", d.Aggregate), slog.Uint64("seq", d.Seq), slog.String("reason", d.Reason))
+	}
+	return lost, nil
+}
+
+// startWriting makes the state of this life durable and runs the committer.
+func (l *Log) startWriting(ctx context.Context, last uint64, lost bool) error {
+	c, err := newCommitter(l, last)
+	if err != nil {
+		return fault.Wrap(err, fault.Unavailable, "the log cannot be written")
+	}
+	if _, err := syncFrom(l.dir.blocks(), 0); err != nil {
+		return fault.Wrap(err, fault.Unavailable, "the log's blocks cannot be made durable")
+	}
+	l.synced.Store(last)
+	seq, hash := l.applied.read()
+	if err := l.writeCheckpoint(seq, hash, false); err != nil {
+		return fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
+	}
+	l.loops.Add(2)
+	go c.run()
+	go l.checkpoints(c.blocks.last)
+	return l.begin(ctx, last, lost)
+}
+
+// begin commits the log's own facts: its birth, or the tail that an unclean stop took.
+func (l *Log) begin(ctx context.Context, last uint64, lost bool) error {
+	agg := event.LogAggregate()
+	head, err := l.Head(agg)
+	if err != nil {
+		return err
+	}
+	var e event.Event
+	switch {
+	case head.Version == 0:
+		e = event.LogCreated{Epoch: event.NewNonce()}
+	case lost:
+		e = event.LogTailLost{Epoch: event.NewNonce(), LastSeq: last}
+		l.log.Warn("log: an unclean stop in durability process may have lost the newest commits", slog.Uint64("last_seq", last))
+	default:
+		return nil
+	}
+	_, err = l.Append(ctx, Draft{ID: event.NewCommandID(), Aggregate: agg, Expect: head, At: l.opts.Now(),
+		Actor: event.Actor{Credential: "system"}, Events: []event.Event{e}, Reserve: true})
+	if err != nil {
+		return fmt.Errorf("begin the log: %w", err)
+	}
+	return nil
+}

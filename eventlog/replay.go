@@ -1,0 +1,54 @@
+package eventlog
+
+import (
+	"context"
+
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+)
+
+// Entry is one commit as it lies in the log.
+type Entry struct {
+	Seq    uint64
+	Hash   string // of the stored body
+	Size   int    // bytes of the stored body
+	Commit event.Commit
+}
+
+// Range says what Replay gives.
+type Range struct {
+	// Aggregate is the one to give; zero: all, in the log's total order.
+	Aggregate event.Aggregate
+}
+
+// Replay reads the log afresh from its first commit to the last one applied when it began,
+// checks the chain of what it gives, and calls fn in order; an error of fn ends it. It uses
+// no fold and no checkpoint. Errors: fault log_damaged with the sequence, cancelled, fn's.
+func (l *Log) Replay(ctx context.Context, r Range, fn func(Entry) error) error {
+	all := r.Aggregate == event.Aggregate{}
+	subject := ""
+	if !all {
+		if !r.Aggregate.Valid() {
+			return fault.New(fault.InvalidArguments, "this is not the name of a record in the log")
+		}
+		subject = subjectOf(r.Aggregate)
+	}
+	last, _ := l.applied.read()
+	check := newChain()
+	return l.feed(ctx, 1, last, func(m message) error {
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(err, fault.Cancelled, "reading the log was cancelled")
+		}
+		if !all && m.subject != subject {
+			return nil
+		}
+		rec, err := readRecord(m)
+		if err != nil {
+			return err
+		}
+		if !check.add(rec.agg, rec.seq, rec.hash, rec.commit, rec.ok) {
+			return check.damaged[rec.agg].fault()
+		}
+		return fn(Entry{Seq: rec.seq, Hash: rec.hash, Size: rec.size, Commit: rec.commit})
+	})
+}

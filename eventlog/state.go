@@ -1,0 +1,175 @@
+package eventlog
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+)
+
+// Log is the open log of one data directory. It is safe for concurrent use.
+type Log struct {
+	opts  Options
+	log   *slog.Logger
+	dir   *dir
+	auth  *authority
+	srv   *server.Server
+	admin *nats.Conn // reads and the feed; publications have their own connection
+	js    jetstream.JetStream
+	space *space
+	boot  string
+
+	busMu     sync.Mutex
+	buses     []*nats.Conn
+	busClosed bool
+
+	// gate is held for reading by every Append until its outcome is known, so that Close
+	// drains by taking it for writing.
+	gate   sync.RWMutex
+	closed bool
+	closes sync.Once
+
+	submit chan *entry
+	stop   chan struct{}  // closed when nothing more will be submitted
+	loops  sync.WaitGroup // the committer and the checkpoint writer
+
+	failOnce sync.Once
+	failed   chan struct{}
+	failure  *fault.Error // set before failed is closed
+
+	mu     sync.RWMutex // guards chain and epoch
+	chain  *chain
+	epoch  string
+	opened opened // written by Open alone
+
+	applied position // what the folds have seen
+	synced  atomic.Uint64
+}
+
+// opened is what Open found out.
+type opened struct {
+	at         time.Time
+	server     time.Duration
+	feed       time.Duration
+	tailLost   bool
+	checkpoint uint64
+}
+
+// position is a sequence that can be waited for.
+type position struct {
+	mu      sync.Mutex
+	seq     uint64
+	hash    string
+	waiting chan struct{} // closed at the next move; nil while nobody waits
+}
+
+func (p *position) move(seq uint64, hash string) {
+	p.mu.Lock()
+	p.seq, p.hash = seq, hash
+	if p.waiting != nil {
+		close(p.waiting)
+		p.waiting = nil
+	}
+	p.mu.Unlock()
+}
+
+func (p *position) read() (uint64, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seq, p.hash
+}
+
+func (p *position) wait(ctx context.Context, seq uint64) error {
+	for {
+		p.mu.Lock()
+		if p.seq >= seq {
+			p.mu.Unlock()
+			return nil
+		}
+		if p.waiting == nil {
+			p.waiting = make(chan struct{})
+		}
+		moved := p.waiting
+		p.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fault.Wrap(ctx.Err(), fault.Timeout, "the log did not reach the awaited commit in time")
+		}
+	}
+}
+
+// WaitApplied returns when every fold has seen seq. Errors: fault timeout when ctx ends first.
+func (l *Log) WaitApplied(ctx context.Context, seq uint64) error { return l.applied.wait(ctx, seq) }
+
+// SyncedSeq is the newest sequence known to be on the disk itself. In durability always no
+// reply, fold or reader is ever ahead of it; in process it follows within about a second.
+func (l *Log) SyncedSeq() uint64 { return l.synced.Load() }
+
+// Epoch is the random name of this history; a tail lost to a power cut changes it.
+func (l *Log) Epoch() string {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.epoch
+}
+
+// Failed is closed when writing has ended in this life: after the first sync error, a full
+// disk or a foreign writer. The process should exit and come back through Open.
+func (l *Log) Failed() <-chan struct{} { return l.failed }
+
+// Err is the fault that ended writing, or nil.
+func (l *Log) Err() error {
+	select {
+	case <-l.failed:
+		return l.failure
+	default:
+		return nil
+	}
+}
+
+// fail ends writing. Nothing is synced again and called good (faults.md 2.2).
+func (l *Log) fail(cause error, reason, why string) {
+	l.failOnce.Do(func() {
+		l.failure = fault.Wrap(cause, fault.PersistenceUncertain, "the log stopped writing: %s", why).
+			WithReason(reason).
+			WithNext("restart WebCodex; it checks the log and goes on from what is durable")
+		l.log.Error("log: writing ended", slog.String("reason", reason), slog.Any("error", cause))
+		close(l.failed)
+	})
+}
+
+// Head implements Appender.
+func (l *Log) Head(a event.Aggregate) (Head, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.chain.head(a)
+}
+
+// Admit implements Appender.
+func (l *Log) Admit() error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if l.opts.ReadOnly {
+		return fault.New(fault.Unavailable, "the log is open for reading only")
+	}
+	l.gate.RLock()
+	closed := l.closed
+	l.gate.RUnlock()
+	if closed {
+		return shuttingDown()
+	}
+	return l.space.admit()
+}
+
+func shuttingDown() *fault.Error {
+	return fault.New(fault.ShuttingDown, "the server is shutting down").WithNext("call again when it is back")
+}

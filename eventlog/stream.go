@@ -1,0 +1,166 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"webcodex/eventlog/event"
+)
+
+// The one stream. The 0 is the partition: in every subject from the first day, so that the
+// log can be split without renaming anything.
+const (
+	streamName    = "LOG"
+	subjectPrefix = "wc.log.0."
+)
+
+func subjectOf(a event.Aggregate) string { return subjectPrefix + string(a.Domain) + "." + a.ID }
+
+// aggregateOf reads a subject back.
+func aggregateOf(subject string) (event.Aggregate, bool) {
+	rest, ok := strings.CutPrefix(subject, subjectPrefix)
+	if !ok {
+		return event.Aggregate{}, false
+	}
+	domain, id, ok := strings.Cut(rest, ".")
+	a := event.Aggregate{Domain: event.Domain(domain), ID: id}
+	return a, ok && a.Valid()
+}
+
+// streamConfig has no limit that deletes: at the bound the answer is an error (law 11).
+func streamConfig(maxBytes int64) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        streamName,
+		Subjects:    []string{"wc.log.>"},
+		Storage:     jetstream.FileStorage,
+		Retention:   jetstream.LimitsPolicy,
+		Discard:     jetstream.DiscardNew,
+		MaxBytes:    maxBytes,
+		MaxMsgSize:  maxMessage,
+		Duplicates:  dedupeWindow,
+		Replicas:    1,
+		AllowDirect: true,
+		DenyDelete:  true,
+	}
+}
+
+// ensureStream opens or creates the stream; created tells which. A stream whose meta file
+// was lost is re-created with the identical configuration and finds its blocks again.
+func ensureStream(ctx context.Context, js jetstream.JetStream, maxBytes int64) (jetstream.StreamState, bool, error) {
+	s, err := js.Stream(ctx, streamName)
+	created := false
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		created = true
+		s, err = js.CreateStream(ctx, streamConfig(maxBytes))
+	case err == nil && s.CachedInfo().Config.MaxBytes != maxBytes:
+		s, err = js.UpdateStream(ctx, streamConfig(maxBytes))
+	}
+	if err != nil {
+		return jetstream.StreamState{}, false, fmt.Errorf("stream: %w", err)
+	}
+	return s.CachedInfo().State, created, nil
+}
+
+// syncMeta makes the stream's existence durable: its meta files and every directory above,
+// up to the data directory ("stream not found" after a power cut otherwise).
+func (d *dir) syncMeta() error {
+	dir := d.streamDir()
+	for _, f := range []string{"meta.inf", "meta.sum"} {
+		if err := syncPath(filepath.Join(dir, f)); err != nil {
+			return err
+		}
+	}
+	for p := d.blocks(); ; p = filepath.Dir(p) {
+		if err := syncPath(p); err != nil {
+			return err
+		}
+		if p == d.path {
+			return nil
+		}
+	}
+}
+
+// blocks tracks JetStream's block files for the syncs it does not do itself.
+type blocks struct {
+	dir  string
+	last int // highest index whose directory entry is durable
+}
+
+// newBlocks looks at the block directory.
+func newBlocks(dir string) (*blocks, error) {
+	idx, err := blockIndexes(dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &blocks{dir: dir}
+	for _, i := range idx {
+		b.last = max(b.last, i)
+	}
+	return b, nil
+}
+
+func blockIndexes(dir string) ([]int, error) {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, n := range names {
+		if s, ok := strings.CutSuffix(n.Name(), ".blk"); ok {
+			if i, err := strconv.Atoi(s); err == nil {
+				out = append(out, i)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (b *blocks) file(i int) string { return filepath.Join(b.dir, strconv.Itoa(i)+".blk") }
+
+// syncDir makes the directory entry of a new block durable. It costs one stat when there is
+// none, and runs before anything in the new block is called durable.
+func (b *blocks) syncDir() error {
+	next := b.last
+	for {
+		if _, err := os.Lstat(b.file(next + 1)); err != nil {
+			break
+		}
+		next++
+	}
+	if next == b.last {
+		return nil
+	}
+	if err := syncPath(b.dir); err != nil {
+		return err
+	}
+	b.last = next
+	return nil
+}
+
+// syncFrom makes every block from an index on durable, then the directory; it gives the
+// highest index, where the next call begins.
+func syncFrom(dir string, from int) (int, error) {
+	idx, err := blockIndexes(dir)
+	if err != nil {
+		return from, err
+	}
+	b, last := blocks{dir: dir}, from
+	for _, i := range idx {
+		if i < from {
+			continue
+		}
+		if err := syncPath(b.file(i)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return from, err
+		}
+		last = max(last, i)
+	}
+	return last, syncPath(dir)
+}
