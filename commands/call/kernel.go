@@ -26,6 +26,8 @@ type Config struct {
 	// OnCall is told of every finished call: for the operator's terminal and for audit. It
 	// must not block and cannot change the answer.
 	OnCall func(Line)
+	// Info tells what get_runtime_status shows of the process; nil: next to nothing.
+	Info func() ServerInfo
 }
 
 // Line is what an operator may see of one call: no argument, no output.
@@ -164,6 +166,9 @@ func errText(f *fault.Error) string {
 
 // Sessions gives tools the read models.
 func (c *Call) Sessions() *session.Store { return c.kernel.cfg.Sessions }
+
+// Server is this server life.
+func (c *Call) Server() event.InstanceID { return c.kernel.cfg.Server }
 
 // Fleet gives tools the server's end of the Runner link.
 func (c *Call) Fleet() Fleet { return c.kernel.fleet }

@@ -64,7 +64,7 @@ func TestDecideStart(t *testing.T) {
 			when: Start{Actor: owner, Instruction: "use ghp_0123456789abcdefghijABCDEFGHIJ012345 to push", Title: "t"},
 			then: []event.Event{
 				event.SessionCreated{Authority: owner.Authority, Principal: owner.Principal, Title: "t", Mode: event.ModeNormal},
-				event.InstructionAccepted{Text: "use [REDACTED] to push", Continuation: Created, RequestedMode: event.ModeNormal, Mode: event.ModeNormal},
+				event.InstructionAccepted{Text: "use [redacted] to push", Continuation: Created, RequestedMode: event.ModeNormal, Mode: event.ModeNormal},
 			},
 		},
 		"no identity": {when: Start{Instruction: "x"}, kind: fault.AuthorityUnavailable},

@@ -31,8 +31,8 @@ type WorkOut struct {
 	Workspace    WorkspaceOut       `json:"workspace"`
 	Instructions InstructionsOut    `json:"instructions"`
 	Navigation   SemanticNavigation `json:"semantic_navigation"`
-	Feedback     Feedback           `json:"continuation_feedback"`
-	Next         []NextAction       `json:"next_actions"`
+	Feedback     session.Feedback   `json:"continuation_feedback"`
+	Next         []session.Action       `json:"next_actions"`
 }
 
 // WorkspaceOut is what was seen of the working tree.
@@ -58,19 +58,6 @@ type SemanticNavigation struct {
 	Available *bool  `json:"available"`
 }
 
-// Feedback stands for the continuation feedback, which this server does not project yet.
-type Feedback struct {
-	Status     string `json:"status"`
-	ReasonCode string `json:"reason_code,omitempty"`
-}
-
-// NextAction is one advisory step with its arguments filled in.
-type NextAction struct {
-	Tool      string         `json:"tool"`
-	Arguments map[string]any `json:"arguments"`
-	Why       string         `json:"why"`
-}
-
 // WorkOnProject is the one entry that starts or exactly continues work (STA-01).
 var WorkOnProject = call.Spec{
 	Name: "work_on_project", Scopes: []call.Scope{call.ScopeRuntimeRead}, Plane: call.PlaneSession, Class: call.Mutate,
@@ -89,9 +76,10 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	id, how := event.SessionID(""), Resumed
+	id, how, feedback := event.SessionID(""), Resumed, session.FreshFeedback()
 	if c.Session != nil {
 		id = c.Session.ID
+		feedback = feedbackBefore(c, id)
 		err = resumeWork(ctx, c, in, defaults)
 	} else {
 		id, how = event.NewSessionID(), Created
@@ -101,7 +89,7 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	core, _ := c.Sessions().Core(id)
-	return call.Result{Output: workOutput(core, how, observe(ctx, c, true))}, nil
+	return call.Result{Output: workOutput(core, how, feedback, observe(ctx, c, true))}, nil
 }
 
 // checkWork refuses before anything is written.
@@ -155,16 +143,23 @@ func resumeWork(ctx context.Context, c *call.Call, in WorkIn, defaults *event.Ex
 	return err
 }
 
-func workOutput(core session.Core, how string, w wire.ObserveWorkspaceOut) WorkOut {
+// feedbackBefore tells of the attempt that the new instruction ends. The working tree plays
+// no part in it: it is observed after the instruction is in the log.
+func feedbackBefore(c *call.Call, id event.SessionID) session.Feedback {
+	v, ok := c.Sessions().View(id)
+	if !ok {
+		return session.FreshFeedback()
+	}
+	return session.NewFeedback(v, session.Snapshot{Server: c.Server(), IncludeValidation: true}, session.FeedbackPathsStart)
+}
+
+func workOutput(core session.Core, how string, feedback session.Feedback, w wire.ObserveWorkspaceOut) WorkOut {
 	out := WorkOut{SessionID: core.ID, Continuation: how, Session: HeadOf(core),
 		Workspace: WorkspaceOut{Status: w.Status, ReasonCode: w.Reason, Branch: w.Branch, Head: w.Head, Detached: w.Detached,
 			Conflicts: w.Conflicts, ChangedFiles: w.ChangedFiles},
 		Instructions: InstructionsOut{Status: "unavailable", Sources: []wire.InstructionSource{}},
 		Navigation:   SemanticNavigation{Status: "not_observed"},
-		Feedback:     Feedback{Status: "unavailable", ReasonCode: "not_projected"},
-	}
-	if !core.Project.Zero() {
-		out.Project = core.Project.String()
+		Feedback:     feedback, Project: projectName(core.Project),
 	}
 	if w.Instructions != nil {
 		out.Instructions.Status = w.Instructions.Status
@@ -177,7 +172,7 @@ func workOutput(core session.Core, how string, w wire.ObserveWorkspaceOut) WorkO
 }
 
 // nextActions carry the session_id, so that a model passes it on by itself.
-func nextActions(core session.Core, how string) []NextAction {
+func nextActions(core session.Core, how string) []session.Action {
 	args := func(extra ...any) map[string]any {
 		m := map[string]any{"session_id": core.ID}
 		if !core.Project.Zero() {
@@ -188,16 +183,16 @@ func nextActions(core session.Core, how string) []NextAction {
 		}
 		return m
 	}
-	var next []NextAction
+	var next []session.Action
 	if how == Resumed {
-		next = append(next, NextAction{"read_session_handoff", map[string]any{"session_id": core.ID},
-			"see where the last window stopped before changing anything"})
+		next = append(next, session.Action{Tool: "read_session_handoff", Arguments: map[string]any{"session_id": core.ID},
+			Why: "see where the last window stopped before changing anything"})
 	}
 	if core.Project.Zero() {
 		return next
 	}
 	if how == Created {
-		next = append(next, NextAction{"read_project_overview", args(), "see the layout; pass this session_id on every call to keep the evidence"})
+		next = append(next, session.Action{Tool: "read_project_overview", Arguments: args(), Why: "see the layout; pass this session_id on every call to keep the evidence"})
 	}
-	return append(next, NextAction{"get_git_status", args(), "see what is changed now"})
+	return append(next, session.Action{Tool: "get_git_status", Arguments: args(), Why: "see what is changed now"})
 }

@@ -1,0 +1,68 @@
+// Package runtime holds the tools about the server itself: what runs, since when, and what
+// an acknowledgement is worth here.
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"webcodex/commands/call"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/projections/session"
+)
+
+// GetRuntimeStatus tells the state of the server, its log and its Runners. It names no
+// Session and no path.
+var GetRuntimeStatus = &call.Spec{Name: "get_runtime_status", Scopes: []call.Scope{call.ScopeRuntimeRead},
+	Plane: call.PlaneRuntime, Class: call.Observe, In: StatusIn{}, Run: runStatus}
+
+// StatusIn are the arguments: none.
+type StatusIn struct{}
+
+// Status is the output of get_runtime_status.
+type Status struct {
+	Version   string           `json:"version"`
+	Instance  event.InstanceID `json:"server_instance"`
+	StartedAt string           `json:"started_at,omitempty"`
+	UptimeS   int64            `json:"uptime_secs"`
+	// Accepting is false where new work is refused; the reason is an error kind.
+	Accepting     bool              `json:"accepting"`
+	RefusalReason fault.Kind        `json:"refusal_reason,omitempty"`
+	Log           LogStatus         `json:"log"`
+	Sessions      session.Totals    `json:"sessions"`
+	Projects      int               `json:"projects"`
+	Runners       []call.RunnerInfo `json:"runners"`
+}
+
+// LogStatus says what an acknowledgement survives, and how full the log is.
+type LogStatus struct {
+	Durability string `json:"durability"`
+	// Survives names the worst that acknowledged work outlives.
+	Survives string `json:"acknowledged_work_survives"`
+	Bytes    uint64 `json:"bytes"`
+	MaxBytes uint64 `json:"max_bytes"`
+	LastSeq  uint64 `json:"last_sequence"`
+}
+
+// survives is the promise of each durability mode.
+var survives = map[string]string{"always": "power_loss", "process": "process_kill"}
+
+func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
+	info := c.ServerInfo()
+	out := Status{Version: info.Version, Instance: info.Instance, Accepting: true, Sessions: c.Sessions().Totals(),
+		Projects: len(c.Fleet().Projects()), Runners: c.Fleet().Runners(),
+		Log: LogStatus{Durability: info.Durability, Survives: survives[info.Durability], Bytes: info.LogBytes,
+			MaxBytes: info.LogMaxBytes, LastSeq: info.LastSeq}}
+	if out.Runners == nil {
+		out.Runners = []call.RunnerInfo{}
+	}
+	if err := c.Admits(); err != nil {
+		out.Accepting, out.RefusalReason = false, fault.KindOf(err)
+	}
+	if !info.StartedAt.IsZero() {
+		out.StartedAt = event.FormatTime(info.StartedAt)
+		out.UptimeS = int64(c.Now().Sub(info.StartedAt) / time.Second)
+	}
+	return call.Result{Output: out}, nil
+}

@@ -1,0 +1,41 @@
+package session
+
+import (
+	"context"
+
+	"webcodex/commands/call"
+	"webcodex/internal/fault"
+	"webcodex/projections/session"
+)
+
+// ListIn is the input of list_sessions.
+type ListIn struct {
+	Project   string `json:"project"`
+	Lifecycle string `json:"lifecycle,omitempty"`
+	Offset    int    `json:"offset,omitempty"`
+	Limit     *int   `json:"limit,omitempty"`
+}
+
+// ListSessions finds the caller's Sessions of a Project, for a window that has lost its id
+// (LST-01). It needs no link to an earlier window, only the authority (LST-02).
+var ListSessions = call.Spec{
+	Name: "list_sessions", Scopes: []call.Scope{call.ScopeRuntimeRead, call.ScopeProjectRead}, Plane: call.PlaneSession,
+	Class: call.Observe, In: ListIn{}, Run: listSessions,
+}
+
+func listSessions(_ context.Context, c *call.Call) (call.Result, error) {
+	in, err := call.Decode[ListIn](c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if c.Project == nil {
+		return call.Result{}, fault.New(fault.InvalidArguments, "name the project whose Sessions to list").WithField("project").
+			WithNext("call list_projects")
+	}
+	lifecycle, err := session.ParseLifecycle(in.Lifecycle)
+	if err != nil {
+		return call.Result{}, err
+	}
+	all := c.Sessions().List(session.Filter{Authority: c.Principal.Actor.Authority, Project: c.Project.Ref, Lifecycle: lifecycle})
+	return call.Result{Output: session.NewPage(all, in.Offset, in.Limit)}, nil
+}

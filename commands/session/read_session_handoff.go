@@ -1,0 +1,78 @@
+package session
+
+import (
+	"context"
+
+	"webcodex/commands/call"
+	"webcodex/eventlog/event"
+	"webcodex/projections/session"
+	"webcodex/runner/wire"
+)
+
+// HandoffIn is the input of read_session_handoff. Absent include flags mean true.
+type HandoffIn struct {
+	SessionID          string `json:"session_id"`
+	Project            string `json:"project,omitempty"`
+	IncludeWorkspace   *bool  `json:"include_workspace,omitempty"`
+	IncludeValidation  *bool  `json:"include_validation,omitempty"`
+	IncludeCheckpoints *bool  `json:"include_checkpoints,omitempty"`
+	Limit              *int   `json:"limit,omitempty"`
+	Diagnostic         bool   `json:"diagnostic,omitempty"`
+}
+
+// ReadHandoff gives the handoff brief of an exactly named Session (HND-01…03).
+var ReadHandoff = call.Spec{
+	Name: "read_session_handoff", Scopes: []call.Scope{call.ScopeRuntimeRead}, Plane: call.PlaneSession, Class: call.Observe,
+	In: HandoffIn{}, Run: readHandoff,
+}
+
+func readHandoff(ctx context.Context, c *call.Call) (call.Result, error) {
+	in, err := call.Decode[HandoffIn](c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if err := needSession(c); err != nil {
+		return call.Result{}, err
+	}
+	v, s, err := snapshot(ctx, c, session.Snapshot{IncludeWorkspace: asked(in.IncludeWorkspace),
+		IncludeValidation: asked(in.IncludeValidation), IncludeCheckpoints: asked(in.IncludeCheckpoints)})
+	if err != nil {
+		return call.Result{}, err
+	}
+	return call.Result{Output: session.NewHandoff(v, s, in.Diagnostic, in.Limit)}, nil
+}
+
+// asked reads a flag that is true where it is absent.
+func asked(flag *bool) bool { return flag == nil || *flag }
+
+// snapshot gathers what the views are made of. The working tree is asked for only where it
+// was requested (HND-29); a Session that moved on meanwhile is said to have (HND-35).
+func snapshot(ctx context.Context, c *call.Call, s session.Snapshot) (session.View, session.Snapshot, error) {
+	before, err := c.Sessions().Load(c.Session.ID)
+	if err != nil {
+		return session.View{}, s, err
+	}
+	s.Server = c.Server()
+	if s.IncludeWorkspace {
+		s.Workspace = workspaceOf(observe(ctx, c, false))
+	}
+	after, err := c.Sessions().Load(c.Session.ID)
+	if err != nil {
+		return session.View{}, s, err
+	}
+	s.SessionChanged = after.Core.Observed != before.Core.Observed
+	return after, s, nil
+}
+
+func workspaceOf(w wire.ObserveWorkspaceOut) *session.Workspace {
+	return &session.Workspace{Status: w.Status, Reason: w.Reason, Branch: w.Branch, Head: w.Head, Conflicts: w.ConflictCount,
+		ChangedFiles: w.ChangedFiles}
+}
+
+// projectName is the Project as callers name it, empty for a Session without one.
+func projectName(ref event.ProjectRef) string {
+	if ref.Zero() {
+		return ""
+	}
+	return ref.String()
+}

@@ -1,0 +1,39 @@
+package mcp
+
+import (
+	"webcodex/commands/run"
+	"webcodex/mcp/schema"
+)
+
+// Schemas that the run tools share.
+var (
+	cwdArg   = schema.Str("Directory within the Project; default: the Session's, else the root.", 1, run.MaxCwdBytes).Bytes(run.MaxCwdBytes)
+	stdinArg = schema.Str("Text for standard input; absent: closed.", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
+			Hint("put larger data into a file of the Project")
+	syncWaitArg = schema.Int("Seconds to wait for the end before the run becomes a Job; default 10.", 0, run.MaxSyncWaitSecs)
+	timeoutArg  = schema.Int("Seconds after which it is ended; default 60.", run.MinTimeoutSecs, run.MaxTimeoutSecs)
+)
+
+func argsArg(desc string) *schema.Schema {
+	return schema.List(desc, schema.Str("One argument.", 0, run.MaxArgBytes).Bytes(run.MaxArgBytes).
+		Hint("use run_script for a larger program, stdin or files for data"), 0, run.MaxArgs)
+}
+
+var runProcess = Tool{
+	Spec:  &run.RunProcess,
+	Title: "Run a program",
+	Description: "Run one executable with arguments in the project, no shell. A run longer than sync_wait_secs goes on as a " +
+		"Job: follow it with observe_jobs. Never interactive: what asks on a terminal fails. A larger program: run_script.",
+	Category: "execution", Direct: true, Destructive: true, OpenWorld: true,
+	Input: schema.Object(
+		schema.Req("project", projectArg),
+		schema.Opt("session_id", sessionArg),
+		schema.Req("executable", schema.Str("Program name or path.", 1, run.MaxExecutableBytes).Bytes(run.MaxExecutableBytes)),
+		schema.Opt("args", argsArg("Arguments as they are; no quoting, no globbing.")),
+		schema.Opt("cwd", cwdArg),
+		schema.Opt("stdin", stdinArg),
+		schema.Opt("timeout_secs", timeoutArg),
+		schema.Opt("sync_wait_secs", syncWaitArg),
+		schema.Opt("purpose", purposeArg),
+	),
+}

@@ -1,0 +1,36 @@
+package mcp
+
+import (
+	"webcodex/commands/session"
+	"webcodex/internal/fault"
+	"webcodex/mcp/schema"
+)
+
+func contextArg() *schema.Schema {
+	s := schema.Object(
+		schema.Opt("default_cwd", schema.Str("Directory within the Project where commands run.", 1, session.MaxCwd)),
+		schema.Opt("default_shell", schema.Enum("Shell of run_shell.", "sh", "bash")),
+		schema.Opt("resource", schema.Str("SSH resource; not available on this server.", 1, session.MaxResource)),
+	)
+	s.Description = "Defaults for commands of this Session."
+	return s
+}
+
+var sessionModeArg = schema.Enum("read_only denies edits and commands; absent: keep, or normal for a new Session.", "normal", "read_only")
+
+var workOnProject = Tool{
+	Spec:  &session.WorkOnProject,
+	Title: "Start or continue work on a project",
+	Description: "START HERE: begin work on a repository, or continue it exactly. With project: a fresh Workflow Session. " +
+		"With session_id: that Session goes on with the new instruction. Returns session_id; pass it on every later call, " +
+		"and keep it for another window: read_session_handoff shows where the work stands.",
+	Category: "workflow", Direct: true,
+	Input: schema.Object(
+		schema.Req("instruction", schema.Str("What is to be done, in the person's words.", 1, session.MaxInstruction).Fault(fault.InvalidInstruction)),
+		schema.Opt("project", schema.Str("Project to start on: agent:<client_id>:<project_id> from list_projects.", 1, 512)),
+		schema.Opt("session_id", schema.Str("Session to continue, exactly this one.", 1, 128)),
+		schema.Opt("mode", schema.Enum("checkout works in the repository itself.", "checkout", "worktree")),
+		schema.Opt("session_mode", sessionModeArg),
+		schema.Opt("execution_context", contextArg()),
+	),
+}
