@@ -47,7 +47,7 @@ var importMap = map[string]entry{
 	"runner/files": {"files of a Project root: reading, search, edits",
 		[]string{"runner", "runner/wire", "internal/proc", "internal/git"}},
 	"runner/gitops": {"git ops of a Project root",
-		[]string{"runner", "runner/wire", "internal/proc", "internal/git"}},
+		[]string{"eventlog/event", "runner", "runner/wire", "internal/proc", "internal/git"}},
 	"runner/testparse": {"what test programs print, as structured results",
 		[]string{"runner/wire"}},
 

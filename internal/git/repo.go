@@ -316,3 +316,9 @@ func (r *Repo) Operation() string {
 	}
 	return ""
 }
+
+// nothing reads output that nobody wants.
+func nothing(in io.Reader) error {
+	_, err := io.Copy(io.Discard, in)
+	return err
+}
