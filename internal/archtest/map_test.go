@@ -34,7 +34,9 @@ var importMap = map[string]entry{
 	"commands/run":      {"tools that run commands and watch Jobs", commandMay},
 	"commands/runtime":  {"tools over WebCodex itself: status, manifest, call by name", commandMay},
 	"commands/session":  {"tools over Workflow Sessions", commandMay},
-	"commands/validate": {"tools that run tests and parse what they said", commandMay},
+	"commands/validate": {"tools that run tests and parse what they said", append([]string{"commands/run"}, commandMay...)},
+
+	"commands/internal/calltest": {"test only: a kernel on a real log, with a Runner that does what a test says", commandMay},
 
 	"runner/wire": {"the messages between server and Runner, shared by both",
 		[]string{"eventlog/event"}},
@@ -49,7 +51,7 @@ var importMap = map[string]entry{
 	"runner/gitops": {"git ops of a Project root",
 		[]string{"eventlog/event", "runner", "runner/wire", "internal/proc", "internal/git"}},
 	"runner/testparse": {"what test programs print, as structured results",
-		[]string{"runner/wire"}},
+		[]string{"runner", "runner/wire"}},
 
 	"mcp/schema": {"the dialect of JSON schema that tools are written in: normalise and check", nil},
 	"mcp": {"the MCP edge: the tool list, both eras, HTTP and stdio",
@@ -64,6 +66,7 @@ var importMap = map[string]entry{
 	"internal/git":    {"the git binary with safe flags", []string{"internal/proc"}},
 
 	"internal/archtest":    {"this test", nil},
+	"internal/tooldoc":     {"docs/tools.md from the tool list", nil},
 	"internal/bench":       {"the benchmarks behind make bench", []string{"..."}},
 	"internal/conformance": {"clients and suites of others against the real program", []string{"mcp/internal/fixtureserver"}},
 
