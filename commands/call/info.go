@@ -3,25 +3,20 @@ package call
 import (
 	"time"
 
-	"webcodex/eventlog/event"
+	"webcodex/eventlog"
 )
 
-// ServerInfo is what the process says about itself (get_runtime_status). It holds no path
-// and no id of a Session.
+// ServerInfo is what the process says about itself (get_runtime_status).
 type ServerInfo struct {
-	Version    string
-	Instance   event.InstanceID
-	StartedAt  time.Time
-	Durability string
-	// LogBytes and LogMaxBytes are the log's size and budget; LastSeq its last durable commit.
-	LogBytes, LogMaxBytes uint64
-	LastSeq               uint64
+	Version   string
+	StartedAt time.Time
+	Log       eventlog.Status
 }
 
-// ServerInfo asks the process; where it was not wired, only the instance is known.
+// ServerInfo asks the process; where that was not wired, only the instance is known.
 func (c *Call) ServerInfo() ServerInfo {
 	if c.kernel.cfg.Info == nil {
-		return ServerInfo{Instance: c.kernel.cfg.Server}
+		return ServerInfo{Log: eventlog.Status{Server: c.kernel.cfg.Server}}
 	}
 	return c.kernel.cfg.Info()
 }
@@ -29,5 +24,5 @@ func (c *Call) ServerInfo() ServerInfo {
 // Now is the server's clock.
 func (c *Call) Now() time.Time { return c.kernel.cfg.Now() }
 
-// Admits reports whether new work is taken, and else why not.
+// Admits is nil where new work is taken, else why not.
 func (c *Call) Admits() error { return c.kernel.cfg.Log.Admit() }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"webcodex/commands/call"
+	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/projections/session"
@@ -37,23 +38,30 @@ type Status struct {
 
 // LogStatus says what an acknowledgement survives, and how full the log is.
 type LogStatus struct {
-	Durability string `json:"durability"`
+	Durability eventlog.Durability `json:"durability"`
 	// Survives names the worst that acknowledged work outlives.
-	Survives string `json:"acknowledged_work_survives"`
-	Bytes    uint64 `json:"bytes"`
-	MaxBytes uint64 `json:"max_bytes"`
-	LastSeq  uint64 `json:"last_sequence"`
+	Survives  string `json:"acknowledged_work_survives"`
+	Seq       uint64 `json:"seq"`
+	SyncedSeq uint64 `json:"synced_seq"`
+	Bytes     int64  `json:"bytes"`
+	MaxBytes  int64  `json:"max_bytes"`
+	FreeBytes int64  `json:"free_bytes"`
+	Space     string `json:"space"`
+	// Damaged counts the records whose chain broke; webcodex doctor names them.
+	Damaged  int  `json:"damaged"`
+	TailLost bool `json:"tail_lost"`
 }
 
 // survives is the promise of each durability mode.
-var survives = map[string]string{"always": "power_loss", "process": "process_kill"}
+var survives = map[eventlog.Durability]string{eventlog.Always: "power_loss", eventlog.Process: "process_kill"}
 
 func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
 	info := c.ServerInfo()
-	out := Status{Version: info.Version, Instance: info.Instance, Accepting: true, Sessions: c.Sessions().Totals(),
+	l := info.Log
+	out := Status{Version: info.Version, Instance: l.Server, Accepting: true, Sessions: c.Sessions().Totals(),
 		Projects: len(c.Fleet().Projects()), Runners: c.Fleet().Runners(),
-		Log: LogStatus{Durability: info.Durability, Survives: survives[info.Durability], Bytes: info.LogBytes,
-			MaxBytes: info.LogMaxBytes, LastSeq: info.LastSeq}}
+		Log: LogStatus{Durability: l.Durability, Survives: survives[l.Durability], Seq: l.Seq, SyncedSeq: l.SyncedSeq, Bytes: l.Bytes,
+			MaxBytes: l.MaxBytes, FreeBytes: l.FreeBytes, Space: l.Space, Damaged: len(l.Damaged), TailLost: l.TailLost}}
 	if out.Runners == nil {
 		out.Runners = []call.RunnerInfo{}
 	}

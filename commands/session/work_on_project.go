@@ -32,7 +32,7 @@ type WorkOut struct {
 	Instructions InstructionsOut    `json:"instructions"`
 	Navigation   SemanticNavigation `json:"semantic_navigation"`
 	Feedback     session.Feedback   `json:"continuation_feedback"`
-	Next         []session.Action       `json:"next_actions"`
+	Next         []session.Action   `json:"next_actions"`
 }
 
 // WorkspaceOut is what was seen of the working tree.

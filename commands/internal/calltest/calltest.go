@@ -1,0 +1,157 @@
+// Package calltest gives tests of commands a Kernel on a real log in a temporary directory.
+// Only the Runner is scripted: it is where the pipeline's tests inject faults.
+package calltest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"webcodex/commands/call"
+	"webcodex/eventlog"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/projections/session"
+)
+
+// Env is one server life. Reopen begins the next one on the same log.
+type Env struct {
+	T      testing.TB
+	Dir    string
+	Log    *eventlog.Log
+	Store  *session.Store
+	Fleet  *Fleet
+	Kernel *call.Kernel
+	Server event.InstanceID
+	Lines  chan call.Line
+	Faults *eventlog.Faults
+}
+
+// New opens a fresh data directory; faults may be nil.
+func New(t testing.TB, faults *eventlog.Faults) *Env {
+	t.Helper()
+	e := &Env{T: t, Dir: t.TempDir(), Fleet: NewFleet(), Faults: faults, Lines: make(chan call.Line, 1024)}
+	e.open()
+	t.Cleanup(func() { _ = e.Log.Close() })
+	return e
+}
+
+func (e *Env) open() {
+	e.T.Helper()
+	e.Server, e.Store = event.NewInstanceID(), session.NewStore()
+	log, err := eventlog.Open(context.Background(), eventlog.Options{Dir: e.Dir, Durability: eventlog.Process, Server: e.Server,
+		Now: time.Now, Folds: []eventlog.Fold{e.Store}, Faults: e.Faults, MaxBytes: 256 << 20})
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	e.Log = log
+	e.Kernel = call.NewKernel(call.Config{Log: log, Sessions: e.Store, Fleet: e.Fleet, Server: e.Server, Now: time.Now,
+		OnCall: func(l call.Line) {
+			select {
+			case e.Lines <- l:
+			default:
+			}
+		}})
+}
+
+// Reopen ends this server life and begins the next.
+func (e *Env) Reopen() {
+	e.T.Helper()
+	if err := e.Log.Close(); err != nil {
+		e.T.Fatal(err)
+	}
+	e.open()
+}
+
+// Owner is the local owner with every scope but those left out.
+func Owner(without ...call.Scope) call.Principal { return Someone("a", without...) }
+
+// Someone is a principal whose fingerprints are made of one character.
+func Someone(char string, without ...call.Scope) call.Principal {
+	p := call.Principal{Actor: event.Actor{Authority: strings.Repeat(char, 64), Principal: strings.Repeat(char, 64), Credential: "owner"},
+		Scopes: map[call.Scope]bool{}}
+	for _, s := range []call.Scope{call.ScopeRuntimeRead, call.ScopeProjectRead, call.ScopeProjectWrite, call.ScopeJobRun,
+		call.ScopeJobDetach, call.ScopeCollaborate} {
+		p.Scopes[s] = true
+	}
+	for _, s := range without {
+		p.Scopes[s] = false
+	}
+	return p
+}
+
+// Call makes a call as the owner; args is a JSON object or a value to encode.
+func (e *Env) Call(spec *call.Spec, args any) (call.Response, error) {
+	return e.CallAs(context.Background(), Owner(), spec, args)
+}
+
+// CallAs makes a call as anybody.
+func (e *Env) CallAs(ctx context.Context, p call.Principal, spec *call.Spec, args any) (call.Response, error) {
+	e.T.Helper()
+	raw, ok := args.(string)
+	if !ok {
+		b, err := json.Marshal(args)
+		if err != nil {
+			e.T.Fatal(err)
+		}
+		raw = string(b)
+	}
+	return e.Kernel.Call(ctx, call.Request{Spec: spec, Args: json.RawMessage(raw), Principal: p, Transport: "mcp"})
+}
+
+// Must makes a call that has to succeed and decodes its output.
+func Must[Out any](e *Env, spec *call.Spec, args any) Out {
+	e.T.Helper()
+	resp, err := e.Call(spec, args)
+	if err != nil {
+		e.T.Fatalf("%s: %v", spec.Name, err)
+	}
+	var out Out
+	if err := json.Unmarshal(resp.Output, &out); err != nil {
+		e.T.Fatal(err)
+	}
+	return out
+}
+
+// Refused makes a call that has to be refused with the kind, with nothing written.
+func (e *Env) Refused(p call.Principal, spec *call.Spec, args any, kind fault.Kind) *fault.Error {
+	e.T.Helper()
+	before := e.Log.SyncedSeq()
+	_, err := e.CallAs(context.Background(), p, spec, args)
+	if got := fault.KindOf(err); got != kind {
+		e.T.Errorf("%s %v: kind %q, want %q (%v)", spec.Name, args, got, kind, err)
+	}
+	if after := e.Log.SyncedSeq(); after != before {
+		e.T.Errorf("%s %v: a refusal wrote %d commits", spec.Name, args, after-before)
+	}
+	if err == nil {
+		return fault.New(kind, "none")
+	}
+	return fault.As(err)
+}
+
+// Events are the stored events of a Session, oldest first.
+func (e *Env) Events(id event.SessionID) []event.Event {
+	e.T.Helper()
+	var out []event.Event
+	for _, c := range e.Commits(id) {
+		out = append(out, c.Events...)
+	}
+	return out
+}
+
+// Commits of a Session, oldest first.
+func (e *Env) Commits(id event.SessionID) []event.Commit {
+	e.T.Helper()
+	var out []event.Commit
+	err := e.Log.Replay(context.Background(), eventlog.Range{Aggregate: event.SessionAggregate(id)}, func(x eventlog.Entry) error {
+		out = append(out, x.Commit)
+		return nil
+	})
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	return out
+}

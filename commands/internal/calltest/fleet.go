@@ -1,0 +1,152 @@
+package calltest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"webcodex/commands/call"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/runner/wire"
+)
+
+// Fleet is a scripted Runner with two Projects. Its functions may be replaced by a test.
+type Fleet struct {
+	OnRun   func(ctx context.Context, x call.Execution) (call.Outcome, error)
+	OnAsk   func(op wire.Op, body json.RawMessage) (any, error)
+	OnQuery func(id event.ExecutionID) (wire.QueryReply, error)
+
+	mu     sync.Mutex
+	gone   map[event.ProjectRef]bool
+	starts []event.ExecutionID
+	asks   []wire.Op
+}
+
+// The two Projects.
+var (
+	Alpha = event.ProjectRef{Client: "local", Project: "alpha-00000001"}
+	Beta  = event.ProjectRef{Client: "local", Project: "beta-00000002"}
+)
+
+// NewFleet makes one where every effect succeeds with exit status 0.
+func NewFleet() *Fleet {
+	f := &Fleet{gone: map[event.ProjectRef]bool{}}
+	f.OnRun = f.Succeed
+	f.OnAsk = func(op wire.Op, _ json.RawMessage) (any, error) {
+		if op == wire.OpObserveWorkspace {
+			return wire.ObserveWorkspaceOut{Status: "clean", Branch: "main", Head: strings.Repeat("1", 40), Conflicts: []string{},
+				Instructions: &wire.InstructionSources{Status: "none"}}, nil
+		}
+		return nil, fault.New(fault.Unavailable, "not scripted: %s", op)
+	}
+	f.OnQuery = func(event.ExecutionID) (wire.QueryReply, error) {
+		return wire.QueryReply{}, fault.New(fault.RunnerUnavailable, "not scripted")
+	}
+	return f
+}
+
+// Succeed grants, starts and ends well.
+func (f *Fleet) Succeed(ctx context.Context, x call.Execution) (call.Outcome, error) {
+	return f.End(ctx, x, wire.ProcessOutcome{Started: true, Completed: true, ExitCode: new(int)})
+}
+
+// End grants, starts and ends with the outcome.
+func (f *Fleet) End(ctx context.Context, x call.Execution, p wire.ProcessOutcome) (call.Outcome, error) {
+	if err := f.Grant(ctx, x); err != nil {
+		return call.Outcome{}, err
+	}
+	return call.Outcome{Result: &wire.Result{ID: x.Offer.ID, State: wire.JTerminal, Process: &p}}, nil
+}
+
+// Grant waits for the start commit as a grant does and counts the start.
+func (f *Fleet) Grant(ctx context.Context, x call.Execution) error {
+	if err := x.Ready(ctx); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.starts = append(f.starts, x.Offer.ID)
+	return nil
+}
+
+// Starts are the executions started so far.
+func (f *Fleet) Starts() []event.ExecutionID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]event.ExecutionID{}, f.starts...)
+}
+
+// Asks are the reads asked for so far.
+func (f *Fleet) Asks() []wire.Op {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]wire.Op{}, f.asks...)
+}
+
+// Disconnect makes a Project's Runner go.
+func (f *Fleet) Disconnect(ref event.ProjectRef) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gone[ref] = true
+}
+
+// Target implements call.Fleet.
+func (f *Fleet) Target(ref event.ProjectRef) (call.Target, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ref != Alpha && ref != Beta {
+		return call.Target{}, fault.New(fault.UnknownProject, "no such Project is registered here")
+	}
+	if f.gone[ref] {
+		return call.Target{}, fault.New(fault.RunnerUnavailable, "the Runner of this Project is not connected")
+	}
+	return call.Target{Ref: ref, Name: string(ref.Project), Instance: "runner-life", Root: strings.Repeat("r", 64), Generation: "g1", Boot: "b1"}, nil
+}
+
+// Projects implements call.Fleet.
+func (f *Fleet) Projects() []call.ProjectInfo {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []call.ProjectInfo
+	for _, ref := range []event.ProjectRef{Alpha, Beta} {
+		name, _, _ := strings.Cut(string(ref.Project), "-")
+		out = append(out, call.ProjectInfo{Ref: ref, Project: ref.String(), Name: name, Git: true, Connected: !f.gone[ref]})
+	}
+	return out
+}
+
+// Runners implements call.Fleet.
+func (f *Fleet) Runners() []call.RunnerInfo { return nil }
+
+// Ask implements call.Fleet.
+func (f *Fleet) Ask(_ context.Context, _ call.Target, op wire.Op, body json.RawMessage, _ time.Duration) (json.RawMessage, error) {
+	f.mu.Lock()
+	f.asks = append(f.asks, op)
+	f.mu.Unlock()
+	out, err := f.OnAsk(op, body)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(out)
+}
+
+// Run implements call.Fleet.
+func (f *Fleet) Run(ctx context.Context, x call.Execution) (call.Outcome, error) {
+	return f.OnRun(ctx, x)
+}
+
+// Query implements call.Fleet.
+func (f *Fleet) Query(_ context.Context, _ event.ClientID, id event.ExecutionID) (wire.QueryReply, error) {
+	return f.OnQuery(id)
+}
+
+// Cancel implements call.Fleet.
+func (f *Fleet) Cancel(context.Context, event.ClientID, event.ExecutionID, string) (bool, error) {
+	return true, nil
+}
+
+// Digest implements call.Fleet.
+func (f *Fleet) Digest(o wire.Offer) string { return wire.Digest([]byte("key"), o) }
