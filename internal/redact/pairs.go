@@ -10,22 +10,6 @@ import (
 // --key value, "--key", "value". The value's quotes are in the join.
 var pair = regexp.MustCompile(`(--?)?([A-Za-z_][A-Za-z0-9_.-]*)(\\?["']?\s*(?::=|=>|=|:)\s*\\?["'` + "`" + `]?|\\?["']\s*,\s*\\?["']|\s+["']?)`)
 
-// SensitiveKey tells whether a member of structured evidence is stored without its value,
-// whatever the value looks like (EVT-17).
-func SensitiveKey(name string) bool {
-	n := strings.ToLower(strings.TrimSpace(name))
-	for _, part := range []string{"token", "secret", "password", "passwd", "passphrase", "api_key", "apikey", "api-key", "private_key", "credential"} {
-		if strings.Contains(n, part) {
-			return true
-		}
-	}
-	switch n {
-	case "authorization", "proxy-authorization", "auth", "pat", "bearer", "cookie", "set-cookie":
-		return true
-	}
-	return false
-}
-
 // secretWords make a name in running text the name of a secret; secretPairs do so together.
 var (
 	secretWords = map[string]bool{
