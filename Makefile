@@ -61,8 +61,10 @@ platforms:
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
 	GOOS=darwin GOARCH=amd64 CGO_ENABLED=0 $(GO) build ./...
 
+# Comparisons are tests named TestRatio…, one package at a time so that they have the machine.
 bench:
-	$(GO) test -count=1 -run '^$$' -bench . -benchtime 1x -timeout 30m -v ./internal/bench
+	WEBCODEX_BENCH=1 $(GO) test -p 1 -count=1 -run '^TestRatio' -timeout 30m -v \
+		$$(git grep -l 'func TestRatio' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 soak:
 	WEBCODEX_SOAK=1 $(GO) test -race -count=1 -p 1 -timeout 2h ./...
