@@ -153,6 +153,9 @@ func (s *Schema) broken(path, format string, args ...any) error {
 	if s.Kind != "" {
 		e.Kind = s.Kind
 	}
+	if s.Next != "" {
+		e.WithNext("%s", s.Next)
+	}
 	return e
 }
 

@@ -31,6 +31,8 @@ type Schema struct {
 	// Kind is the error kind of a missing, empty or out-of-bounds value; empty means
 	// invalid_arguments. A wrong type is invalid_arguments always.
 	Kind fault.Kind
+	// Next is the step a refusal of a value out of bounds names, e.g. the tool for larger ones.
+	Next string
 }
 
 // Prop is a member of an object; the order is the order shown.
@@ -80,6 +82,9 @@ func (s *Schema) Bytes(max int) *Schema { s.MaxBytes = max; return s }
 
 // Fault names the error kind of a missing, empty or out-of-bounds value.
 func (s *Schema) Fault(k fault.Kind) *Schema { s.Kind = k; return s }
+
+// Hint names the step to take where a value is out of bounds (EXE-22).
+func (s *Schema) Hint(next string) *Schema { s.Next = next; return s }
 
 // Match adds a pattern.
 func (s *Schema) Match(re string) *Schema { s.Pattern = re; return s }

@@ -1,0 +1,157 @@
+package mcp
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"webcodex/commands/call"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+)
+
+// Files of the data directory that hold the local owner's access.
+const (
+	// TokenFile holds the bearer token and nothing else, so that a host's configuration can
+	// read it with cat.
+	TokenFile = "token"
+	// ownerFile holds the random id of the local owner: authority must outlive the token.
+	ownerFile = "owner"
+)
+
+// Domains of the two fingerprints (AUTH-01, AUTH-02).
+const (
+	authorityDomain = "webcodex.workflow-session-authority.v1"
+	principalDomain = "webcodex.workflow-session-principal.v1"
+	groupLocal      = "local-dev"
+)
+
+var (
+	tokenForm = regexp.MustCompile(`^wcx_[A-Za-z0-9_-]{43}$`)
+	ownerForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+)
+
+// Access is the one credential of this server: a bearer token that stands for the local
+// owner with every project scope. There is no open mode.
+type Access struct {
+	token     string
+	digest    [sha256.Size]byte
+	principal call.Principal
+}
+
+// OpenAccess reads the access of a data directory, or makes it at the first start. The
+// caller holds the directory's lock. Errors: a file of the wrong form or with rights for others.
+func OpenAccess(dir string) (*Access, error) {
+	owner, err := readOrMake(filepath.Join(dir, ownerFile), ownerForm, event.NewNonce)
+	if err != nil {
+		return nil, err
+	}
+	token, err := readOrMake(filepath.Join(dir, TokenFile), tokenForm, newToken)
+	if err != nil {
+		return nil, err
+	}
+	return newAccess(token, owner), nil
+}
+
+// ReadToken reads the token for a client of this machine. Errors: fs.ErrNotExist where no
+// server has run yet; a file of the wrong form or with rights for others.
+func ReadToken(dir string) (string, error) {
+	return readSecret(filepath.Join(dir, TokenFile), tokenForm)
+}
+
+func newAccess(token, owner string) *Access {
+	all := map[call.Scope]bool{}
+	for _, s := range []call.Scope{call.ScopeRuntimeRead, call.ScopeProjectRead, call.ScopeProjectWrite,
+		call.ScopeJobRun, call.ScopeJobDetach, call.ScopeCollaborate} {
+		all[s] = true
+	}
+	return &Access{token: token, digest: sha256.Sum256([]byte(token)), principal: call.Principal{
+		Actor: event.Actor{Authority: fingerprint(authorityDomain, groupLocal, owner),
+			Principal: fingerprint(principalDomain, groupLocal, owner), Credential: "owner"},
+		Scopes: all,
+	}}
+}
+
+// Token is the bearer token, for the ready block.
+func (a *Access) Token() string { return a.token }
+
+// Principal is the caller that the token stands for.
+func (a *Access) Principal() call.Principal { return a.principal }
+
+// check compares in constant time, whatever the length of what was presented.
+func (a *Access) check(presented string) bool {
+	d := sha256.Sum256([]byte(presented))
+	return subtle.ConstantTimeCompare(d[:], a.digest[:]) == 1
+}
+
+// fingerprint is a domain-separated SHA-256 over length-prefixed parts: no two lists of
+// parts give the same input.
+func fingerprint(domain string, parts ...string) string {
+	h := sha256.New()
+	for _, p := range append([]string{domain}, parts...) {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func newToken() string {
+	var b [32]byte
+	rand.Read(b[:])
+	return "wcx_" + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+func readOrMake(path string, form *regexp.Regexp, mint func() string) (string, error) {
+	s, err := readSecret(path, form)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	s = mint()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", fault.Wrap(err, fault.Unavailable, "the %s file cannot be created in the data directory", filepath.Base(path))
+	}
+	_, err = f.WriteString(s + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = os.Remove(path)
+		return "", fault.Wrap(err, fault.Unavailable, "the %s file cannot be written", filepath.Base(path))
+	}
+	return s, nil
+}
+
+// readSecret fails closed: a secret that others may read or that has another form is not used.
+func readSecret(path string, form *regexp.Regexp) (string, error) {
+	name := filepath.Base(path)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
+		return "", fault.New(fault.Unavailable, "others may read the %s file in the data directory, so it is not used", name).
+			WithNext("chmod 600 it, or remove it to get a new one at the next start")
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fault.Wrap(err, fault.Unavailable, "the %s file cannot be read", name)
+	}
+	s := strings.TrimSpace(string(b))
+	if !form.MatchString(s) {
+		return "", fault.New(fault.Unavailable, "the %s file in the data directory does not hold what this program wrote", name).
+			WithNext("remove it to get a new one at the next start; Sessions stay with the owner file")
+	}
+	return s, nil
+}

@@ -1,0 +1,44 @@
+package mcp
+
+import "time"
+
+// Bounds of the edge (faults.md 4, shapes.md 3).
+const (
+	// MaxBody is the bytes of one request body: the largest legal edit fits, nothing else does.
+	MaxBody = 4 << 20
+	// MaxLegacySessions of the eras with sessions, per principal; the oldest idle one leaves.
+	MaxLegacySessions = 64
+	// legacySessionIdle ends a session nobody has spoken to; longer than any call may last.
+	legacySessionIdle = 90 * time.Minute
+	// heartbeatEvery keeps tunnels and hosts with idle limits from cutting a silent call.
+	heartbeatEvery = 10 * time.Second
+	// writeDeadline bounds one write to a client that does not read.
+	writeDeadline = 30 * time.Second
+	// exchangeLinger is how long the edge remembers a request whose connection has ended
+	// while its message may still be on its way to the handler.
+	exchangeLinger = time.Minute
+	// listTTL is how long a client may cache lists.
+	listTTL = time.Minute
+	// maxIDBytes bounds a JSON-RPC request id, which is repeated in answers.
+	maxIDBytes = 256
+	// maxProgress bounds one progress sentence, in bytes.
+	maxProgress = 200
+	// maxCompletions is what the protocol allows in one completion answer.
+	maxCompletions = 100
+	// MaxTools and MaxToolsBytes bound the default tools/list (ruling 4).
+	MaxTools      = 32
+	MaxToolsBytes = 32 << 10
+	// MaxDescription bounds a tool's description, in bytes (tools.md).
+	MaxDescription = 1 << 10
+	// MaxInstructions bounds the server's instructions, in bytes: hosts cut there.
+	MaxInstructions = 2 << 10
+)
+
+// Protocol revisions served, newest first. Modern is the first without sessions.
+const (
+	Modern  = "2026-07-28"
+	legacy2 = "2025-11-25"
+	legacy1 = "2025-06-18"
+)
+
+var versions = []string{Modern, legacy2, legacy1}

@@ -1,0 +1,119 @@
+package mcp
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// serve sends one authorised request to the handler of its era. Order matters: the version
+// comes before the session id, since a modern client behind an old cookie jar or gateway may
+// carry a stray session id.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	r.Header.Del(exchangeHeader)
+	version := r.Header.Get("Mcp-Protocol-Version")
+	session := r.Header.Get("Mcp-Session-Id")
+	if r.Method != http.MethodPost {
+		s.serveOther(w, r, version, session)
+		return
+	}
+	f, ok := readFrame(w, r)
+	if !ok || !s.checkVersion(w, version, f) {
+		return
+	}
+	// Clients that leave a type out read the answer all the same.
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if strings.TrimSpace(r.Header.Get("Content-Type")) == "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	modern := version >= Modern || f.metaVersion >= Modern
+	if done := s.unknownMethod(w, f, modern); done {
+		return
+	}
+	e := s.exchanges.open(w, r, modern)
+	defer s.exchanges.close(e)
+	w.Header().Set("X-Accel-Buffering", "no")
+	switch {
+	case modern:
+		s.stateless.ServeHTTP(e.w, r)
+	case session != "" || f.method == "initialize":
+		s.stateful.ServeHTTP(e.w, r)
+	default:
+		s.stateless.ServeHTTP(e.w, r)
+	}
+}
+
+// serveOther answers GET and DELETE: both belong to sessions of the legacy eras.
+func (s *Server) serveOther(w http.ResponseWriter, r *http.Request, version, session string) {
+	if version >= Modern || session == "" || r.Method != http.MethodGet && r.Method != http.MethodDelete {
+		w.Header().Set("Allow", "POST")
+		refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "send one JSON-RPC message by POST")
+		return
+	}
+	if !s.checkVersion(w, version, frame{}) {
+		return
+	}
+	if r.Method == http.MethodGet {
+		r.Header.Set("Accept", "text/event-stream")
+	}
+	w.Header().Set("X-Accel-Buffering", "no")
+	sw := newStreamWriter(w)
+	defer sw.end()
+	s.stateful.ServeHTTP(sw, r)
+}
+
+// checkVersion refuses a version header outside of what is served. A header that is served
+// but differs from the message is told by the SDK.
+func (s *Server) checkVersion(w http.ResponseWriter, version string, f frame) bool {
+	switch {
+	case version == "" || slices.Contains(versions, version):
+		return true
+	case f.metaVersion != "" && f.metaVersion != version:
+		rpcError(w, http.StatusBadRequest, f.id, codeHeaderMismatch,
+			"the MCP-Protocol-Version header and the version in the message differ", nil)
+	default:
+		rpcError(w, http.StatusBadRequest, f.id, codeUnsupportedVers, "this protocol version is not served",
+			map[string]any{"supported": versions, "requested": cut(version, maxIDBytes)})
+	}
+	return false
+}
+
+// unknownMethod answers methods that the SDK would answer with plain text or not at all: a
+// call gets -32601, a notification of a later revision is accepted and ignored.
+func (s *Server) unknownMethod(w http.ResponseWriter, f frame, modern bool) bool {
+	if f.method == "" || s.known[f.method] {
+		return false
+	}
+	if !f.call() {
+		w.WriteHeader(http.StatusAccepted)
+		return true
+	}
+	if modern {
+		return false // the SDK checks _meta first and then answers 404 with -32601
+	}
+	rpcError(w, http.StatusOK, f.id, codeMethodNotFound, "this method does not exist here", nil)
+	return true
+}
+
+// knownMethods are those that the SDK's server handles.
+func knownMethods() map[string]bool {
+	known := map[string]bool{}
+	for _, m := range []string{"completion/complete", "server/discover", "initialize", "ping", "prompts/list", "prompts/get",
+		"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "logging/setLevel",
+		"resources/subscribe", "subscriptions/listen", "resources/unsubscribe", "notifications/cancelled",
+		"notifications/initialized", "notifications/roots/list_changed", "notifications/progress"} {
+		known[m] = true
+	}
+	return known
+}
+
+// cut shortens a text of the caller to n bytes at most, at a character border.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}

@@ -1,0 +1,125 @@
+package mcp
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Handler serves TCP: Host, Origin, preflight, token, body, in this order.
+func (s *Server) Handler() http.Handler { return s.edge(true) }
+
+// SocketHandler serves the unix socket of the data directory, behind a PeerListener: no
+// page of a browser gets there, so Host is free and any Origin is refused. The token is
+// asked for all the same: there is no open mode.
+func (s *Server) SocketHandler() http.Handler { return s.edge(false) }
+
+func (s *Server) edge(tcp bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if tcp && !s.hosts.host(r) {
+			refuse(w, http.StatusForbidden, "forbidden_host", "this Host is not served here; a tunnel's name is given with --public-url")
+			return
+		}
+		if tcp && !s.hosts.origin(r) || !tcp && r.Header.Get("Origin") != "" {
+			refuse(w, http.StatusForbidden, "forbidden_origin", "pages of this Origin may not call this server")
+			return
+		}
+		if allowOrigin(w, r) && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			preflight(w)
+			return
+		}
+		if !s.authorised(w, r) {
+			return
+		}
+		if r.URL.Path != "/mcp" {
+			refuse(w, http.StatusNotFound, "not_found", "MCP is served at /mcp")
+			return
+		}
+		s.serve(w, r)
+	})
+}
+
+// authorised checks the bearer token and answers 401 where it is not the one. A token in the
+// URL is refused even when the header is right: URLs end in logs and histories.
+func (s *Server) authorised(w http.ResponseWriter, r *http.Request) bool {
+	challenge := `Bearer realm="webcodex"`
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	ok := len(r.Header.Values("Authorization")) == 1 && strings.EqualFold(scheme, "Bearer") && s.cfg.Access.check(strings.TrimSpace(token))
+	if r.Header.Get("Authorization") != "" {
+		challenge += `, error="invalid_token"`
+	}
+	if s.tokenInURL(r) {
+		ok, challenge = false, `Bearer realm="webcodex", error="invalid_token", error_description="no token in a URL"`
+	}
+	if ok {
+		return true
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_token"})
+	return false
+}
+
+// credentialKeys are query members that hosts and people use for tokens.
+var credentialKeys = []string{"token", "access_token", "api_key", "apikey", "key", "auth", "authorization", "bearer", "password"}
+
+func (s *Server) tokenInURL(r *http.Request) bool {
+	if r.URL.User != nil || strings.Contains(r.URL.Path, s.cfg.Access.token) || strings.Contains(r.URL.RawQuery, s.cfg.Access.token) {
+		return true
+	}
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return true
+	}
+	for k, vs := range q {
+		for _, name := range credentialKeys {
+			if strings.EqualFold(k, name) {
+				return true
+			}
+		}
+		for _, v := range append(vs, k) {
+			if strings.Contains(v, s.cfg.Access.token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const (
+	allowHeaders = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
+	allowMethods = "GET, POST, DELETE, OPTIONS"
+)
+
+// allowOrigin adds what a permitted page needs to read answers; false without an Origin.
+func allowOrigin(w http.ResponseWriter, r *http.Request) bool {
+	o := r.Header.Get("Origin")
+	if o == "" {
+		return false
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", o)
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate")
+	return true
+}
+
+func preflight(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", allowMethods)
+	h.Set("Access-Control-Allow-Headers", allowHeaders)
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func refuse(w http.ResponseWriter, status int, kind, sentence string) {
+	writeJSON(w, status, map[string]string{"error": kind, "error_description": sentence})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}

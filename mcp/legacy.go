@@ -1,0 +1,103 @@
+package mcp
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// legacySessions bounds the sessions of the eras that have them: many clients never end
+// theirs, and each holds goroutines.
+type legacySessions struct {
+	mu   sync.Mutex
+	byID map[string]*legacySession
+}
+
+type legacySession struct {
+	session *sdk.ServerSession
+	busy    int
+	last    time.Time
+}
+
+// trackLegacy counts what each session has in flight, and makes room for a new one.
+func (s *Server) trackLegacy(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		ss, ok := req.GetSession().(*sdk.ServerSession)
+		if !ok || ss.ID() == "" {
+			return next(ctx, method, req)
+		}
+		if !s.legacy.enter(ss) {
+			return nil, &jsonrpc.Error{Code: codeInternal, Message: "64 sessions are open and all are busy; end one and try again"}
+		}
+		defer s.legacy.leave(ss.ID())
+		return next(ctx, method, req)
+	}
+}
+
+// enter marks a session busy. A new one beyond the bound takes the place of the one that was
+// idle for longest; false where none is idle.
+func (l *legacySessions) enter(ss *sdk.ServerSession) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.byID[ss.ID()]
+	if e == nil {
+		if !l.makeRoom() {
+			return false
+		}
+		if l.byID == nil {
+			l.byID = map[string]*legacySession{}
+		}
+		e = &legacySession{session: ss}
+		l.byID[ss.ID()] = e
+		go func() {
+			_ = ss.Wait()
+			l.forget(ss.ID())
+		}()
+	}
+	e.busy++
+	e.last = time.Now()
+	return true
+}
+
+func (l *legacySessions) makeRoom() bool {
+	if len(l.byID) < MaxLegacySessions {
+		return true
+	}
+	var oldest *legacySession
+	for _, e := range l.byID {
+		if e.busy == 0 && (oldest == nil || e.last.Before(oldest.last)) {
+			oldest = e
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	delete(l.byID, oldest.session.ID())
+	go func() { _ = oldest.session.Close() }()
+	return true
+}
+
+func (l *legacySessions) leave(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.byID[id]; e != nil {
+		e.busy--
+		e.last = time.Now()
+	}
+}
+
+func (l *legacySessions) forget(id string) {
+	l.mu.Lock()
+	delete(l.byID, id)
+	l.mu.Unlock()
+}
+
+// count is for tests and status.
+func (l *legacySessions) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.byID)
+}
