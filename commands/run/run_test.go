@@ -1,0 +1,201 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"webcodex/commands/call"
+	"webcodex/commands/internal/calltest"
+	"webcodex/commands/run"
+	"webcodex/commands/session"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/runner/wire"
+)
+
+type args = map[string]any
+
+var alpha = calltest.Alpha.String()
+
+func work(e *calltest.Env, extra args) string {
+	e.T.Helper()
+	a := args{"project": alpha, "instruction": "do it"}
+	for k, v := range extra {
+		a[k] = v
+	}
+	return string(calltest.Must[session.WorkOut](e, &session.WorkOnProject, a).SessionID)
+}
+
+// stored is everything the log holds about a Session, as text.
+func stored(t *testing.T, e *calltest.Env, id string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, c := range e.Commits(event.SessionID(id)) {
+		body, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(body)
+	}
+	return b.String()
+}
+
+// Covers: EXE-27
+func TestEvidenceOfARunIsCountsAndNeverText(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, nil)
+	base := args{"project": alpha, "session_id": id, "purpose": "diagnostic"}
+	with := func(extra args) args {
+		a := args{}
+		for _, m := range []args{base, extra} {
+			for k, v := range m {
+				a[k] = v
+			}
+		}
+		return a
+	}
+	one := 1
+	e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
+		return e.Fleet.End(ctx, x, wire.ProcessOutcome{Started: true, Completed: true, ExitCode: &one,
+			Stdout: wire.Stream{Text: "OUTMARK", Bytes: 7}, Stderr: wire.Stream{Text: "ERRMARK", Bytes: 7}})
+	}
+	for _, tc := range []struct {
+		spec *call.Spec
+		a    args
+		want event.Input
+	}{
+		{&run.RunProcess, args{"executable": "/usr/bin/SECRETDIR/tool", "args": []string{"--token", "ARGMARK"}, "stdin": "INMARK", "cwd": "sub"},
+			event.Input{Executable: "tool", ArgCount: 2, StdinBytes: 6, Cwd: "sub", TimeoutSecs: 60, Purpose: "diagnostic"}},
+		{&run.RunScript, args{"language": "sh", "script": "echo SCRIPTMARK", "timeout_secs": 5},
+			event.Input{Language: "sh", CommandBytes: 15, TimeoutSecs: 5, Purpose: "diagnostic"}},
+		{&run.RunShell, args{"command": "echo SHELLMARK"},
+			event.Input{CommandBytes: 14, TimeoutSecs: 60, Purpose: "diagnostic"}},
+	} {
+		resp, err := e.Call(tc.spec, with(tc.a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out run.Output
+		if err := resp.Decode(&out); err != nil {
+			t.Fatal(err)
+		}
+		if resp.Success || *out.ExitCode != 1 || out.Stdout != "OUTMARK" || out.FailureKind != "exit_status" || resp.Error == "" {
+			t.Errorf("%s: %+v %v", tc.spec.Name, out, resp.Success)
+		}
+		var got event.Input
+		for _, ev := range e.Events(event.SessionID(id)) {
+			if s, ok := ev.(event.ToolCallStarted); ok {
+				got = s.Input
+			}
+		}
+		a, _ := json.Marshal(got)
+		b, _ := json.Marshal(tc.want)
+		if string(a) != string(b) {
+			t.Errorf("%s kept %s, want %s", tc.spec.Name, a, b)
+		}
+	}
+	for _, mark := range []string{"OUTMARK", "ERRMARK", "ARGMARK", "INMARK", "SCRIPTMARK", "SHELLMARK", "SECRETDIR"} {
+		if strings.Contains(stored(t, e, id), mark) {
+			t.Errorf("%s is in the log", mark)
+		}
+	}
+}
+
+// Covers: EXE-22, EXE-37
+func TestArgumentsTogetherAreBounded(t *testing.T) {
+	e := calltest.New(t, nil)
+	arg := strings.Repeat("x", 8000)
+	f := e.Refused(calltest.Owner(), &run.RunProcess, args{"project": alpha, "executable": "true", "args": []string{arg, arg, "x"}}, fault.InvalidArguments)
+	if f.Field != "args" || !strings.Contains(f.Next, "run_script") || !strings.Contains(f.Next, "stdin") {
+		t.Errorf("%+v", f)
+	}
+	if len(e.Fleet.Starts()) != 0 {
+		t.Error("it was started")
+	}
+	if _, err := e.Call(&run.RunProcess, args{"project": alpha, "executable": "true", "args": []string{arg, arg}}); err != nil {
+		t.Errorf("16,000 bytes: %v", err)
+	}
+}
+
+// Covers: EXE-23
+func TestDefaultsComeFromTheNamedSessionOnly(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, args{"execution_context": args{"default_cwd": "pkg", "default_shell": "bash"}})
+	var seen wire.ProcessIn
+	e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
+		seen = wire.ProcessIn{}
+		_ = json.Unmarshal(x.Offer.Body, &seen)
+		return e.Fleet.Succeed(ctx, x)
+	}
+	for _, tc := range []struct {
+		a          args
+		cwd, shell string
+	}{
+		{args{"project": alpha, "command": "x"}, "", "sh"},
+		{args{"project": alpha, "command": "x", "session_id": id}, "pkg", "bash"},
+		{args{"project": alpha, "command": "x", "session_id": id, "cwd": "other", "shell": "sh"}, "other", "sh"},
+	} {
+		if out := calltest.Must[run.ShellOut](e, &run.RunShell, tc.a); seen.Cwd != tc.cwd || seen.Shell != tc.shell || out.Shell != tc.shell || out.Executor != "local" {
+			t.Errorf("%v ran in %q with %q", tc.a, seen.Cwd, seen.Shell)
+		}
+	}
+}
+
+func TestARunThatLastsBecomesAJob(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, nil)
+	e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
+		if x.Grace <= 0 {
+			t.Error("no grace")
+		}
+		return call.Outcome{Promoted: true}, e.Fleet.Grant(ctx, x)
+	}
+	out := calltest.Must[run.Output](e, &run.RunProcess, args{"project": alpha, "session_id": id, "executable": "sleep", "sync_wait_secs": 0})
+	if !out.Promoted || out.JobID == nil || *out.JobID != out.ExecutionID || out.State != event.Started || out.ExitCode != nil {
+		t.Fatalf("%+v", out)
+	}
+	state := wire.JRunning
+	e.Fleet.OnAsk = func(op wire.Op, body json.RawMessage) (any, error) {
+		var in wire.ObserveJobsIn
+		_ = json.Unmarshal(body, &in)
+		v := wire.JobView{ID: in.Items[0].ID, Known: true, State: state, Token: "t1", StdoutDelta: "line\n", Terminal: state == wire.JTerminal}
+		if v.Terminal {
+			v.Outcome = &wire.ProcessOutcome{Started: true, Cancelled: true}
+		}
+		return wire.ObserveJobsOut{Items: []wire.JobView{v}, WaitOutcome: "not_waited"}, nil
+	}
+	job := string(*out.JobID)
+	unknown := string(event.NewExecutionID())
+	seen := calltest.Must[run.ObserveOut](e, &run.ObserveJobs, args{"items": []args{{"job_id": unknown}, {"job_id": job}}})
+	if seen.Items[0].Success || seen.Items[0].ErrorKind != fault.UnknownJob || !seen.Items[1].Success || seen.Items[1].Status != "running" || seen.Items[1].StdoutDelta != "line\n" {
+		t.Errorf("%+v", seen)
+	}
+	resp, err := e.CallAs(context.Background(), calltest.Someone("b"), &run.ObserveJobs, args{"items": []args{{"job_id": job}}})
+	if err != nil || !strings.Contains(string(resp.Output), `"error_kind":"unknown_job"`) {
+		t.Errorf("another authority sees %s %v", resp.Output, err)
+	}
+	e.Refused(calltest.Owner(), &run.StopJob, args{"project": calltest.Beta.String(), "job_id": job}, fault.UnknownJob)
+	state = wire.JTerminal
+	stop := calltest.Must[run.StopOut](e, &run.StopJob, args{"project": alpha, "session_id": id, "job_id": job})
+	if !stop.AlreadyFinished || stop.Accepted || stop.Status != "cancelled" {
+		t.Errorf("%+v", stop)
+	}
+}
+
+func TestAFailedSpawnIsARefusalThatStartedNothing(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, nil)
+	e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
+		if err := x.Ready(ctx); err != nil {
+			return call.Outcome{}, err
+		}
+		return call.Outcome{Result: &wire.Result{State: wire.JStartFailed,
+			Fault: fault.New(fault.CommandSpawnFailed, "the executable was not found").WithField("executable")}}, nil
+	}
+	_, err := e.Call(&run.RunProcess, args{"project": alpha, "session_id": id, "executable": "nope"})
+	if f := fault.As(err); f.Kind != fault.CommandSpawnFailed || f.ExecutionState != "not_started" || f.CommandStarted {
+		t.Errorf("%+v", f)
+	}
+}
