@@ -1,0 +1,22 @@
+// Package validate holds the tools that run a project's tests and say what they proved. The
+// exit status decides whether a run passed; what was parsed only explains it (VAL-01). A
+// failing test is a result, not an error (ruling 9).
+package validate
+
+// Bounds of the validation tools (tools.md).
+const (
+	DefaultTimeoutSecs = 1800
+	MinTimeoutSecs     = 1
+	MaxTimeoutSecs     = 3600
+	MaxCwdBytes        = 1024
+	MaxPackages        = 8
+	MaxPackageBytes    = 256
+	MaxFeatures        = 16
+	MaxFeatureBytes    = 128
+	MaxFilterBytes     = 256
+	// MaxMinTests bounds min_tests (VAL-13).
+	MaxMinTests = 100_000
+)
+
+// PackagePattern is what go_test takes as a package: the directory or what lies below it.
+const PackagePattern = `^\.(/[^/]+)*/?$`

@@ -1,0 +1,123 @@
+package validate
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"webcodex/commands/call"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/runner/wire"
+)
+
+// CargoTestIn is the input of cargo_test.
+type CargoTestIn struct {
+	Project           string   `json:"project"`
+	SessionID         string   `json:"session_id,omitempty"`
+	Package           string   `json:"package,omitempty"`
+	Filter            string   `json:"filter,omitempty"`
+	Features          []string `json:"features,omitempty"`
+	AllFeatures       bool     `json:"all_features,omitempty"`
+	NoDefaultFeatures bool     `json:"no_default_features,omitempty"`
+	AllTargets        bool     `json:"all_targets,omitempty"`
+	NoRun             bool     `json:"no_run,omitempty"`
+	Cwd               string   `json:"cwd,omitempty"`
+	TimeoutSecs       int      `json:"timeout_secs,omitempty"`
+	SyncWaitSecs      *int     `json:"sync_wait_secs,omitempty"`
+	RequireTests      bool     `json:"require_tests,omitempty"`
+	MinTests          int      `json:"min_tests,omitempty"`
+	Purpose           string   `json:"purpose,omitempty"`
+}
+
+// CargoTest runs cargo test and reads its messages and results.
+var CargoTest = call.Spec{
+	Name: "cargo_test", Scopes: []call.Scope{call.ScopeJobRun}, Plane: call.PlaneProject, Class: call.Execute,
+	In: CargoTestIn{}, Evidence: cargoTestEvidence, Run: cargoTest,
+}
+
+// cargoTestEvidence leaves the filter out: it is free text.
+func cargoTestEvidence(args json.RawMessage) event.Input {
+	var in CargoTestIn
+	_ = json.Unmarshal(args, &in)
+	e := event.Input{Executable: "cargo", Cwd: in.Cwd, TimeoutSecs: in.TimeoutSecs, Purpose: in.Purpose}
+	if in.Package != "" {
+		e.Packages = []string{in.Package}
+	}
+	return e
+}
+
+func cargoTest(ctx context.Context, c *call.Call) (call.Result, error) {
+	in, err := call.Decode[CargoTestIn](c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	p, err := cargoPlan(in, c.Project.Project)
+	if err != nil {
+		return call.Result{}, err
+	}
+	return p.execute(ctx, c)
+}
+
+func cargoPlan(in CargoTestIn, project string) (plan, error) {
+	if strings.HasPrefix(in.Filter, "-") {
+		return plan{}, fault.New(fault.InvalidArguments, "a filter is a part of a test's name and does not begin with a dash").WithField("filter")
+	}
+	for _, f := range in.Features {
+		if f == "" || strings.ContainsAny(f, ", ") {
+			return plan{}, fault.New(fault.InvalidArguments, "a feature is one name").WithField("features")
+		}
+	}
+	args := []string{"test", "--message-format=json", "--color=never"}
+	s := scope{Project: project, Tool: "cargo_test", Cwd: in.Cwd, Features: in.Features, Filter: in.Filter}
+	if in.Package != "" {
+		args = append(args, "--package="+in.Package)
+		s.Packages = []string{in.Package}
+	}
+	if len(in.Features) > 0 {
+		args = append(args, "--features="+strings.Join(sorted(in.Features), ","))
+	}
+	for _, f := range []struct {
+		on   bool
+		flag string
+	}{{in.AllFeatures, "--all-features"}, {in.NoDefaultFeatures, "--no-default-features"}, {in.AllTargets, "--all-targets"}, {in.NoRun, "--no-run"}} {
+		if f.on {
+			args = append(args, f.flag)
+			s.Flags = append(s.Flags, f.flag)
+		}
+	}
+	if in.Filter != "" {
+		args = append(args, "--", in.Filter)
+	}
+	return plan{
+		tool:    "cargo_test",
+		process: wire.ProcessIn{Executable: "cargo", Args: args, Cwd: in.Cwd, Parser: "cargo"},
+		scope:   s, purpose: in.Purpose, timeoutSecs: in.TimeoutSecs, syncWait: in.SyncWaitSecs,
+		minTests: minTests(in.RequireTests, in.MinTests), unmade: noCargoPackage, text: cargoText,
+	}, nil
+}
+
+func noCargoPackage(x *wire.ProcessOutcome) bool {
+	return strings.Contains(x.Stderr.Text, "could not find `Cargo.toml`")
+}
+
+// cargoText is what tests printed, with the compiler's messages in place of their JSON.
+func cargoText(raw string, truncated bool) string {
+	var b strings.Builder
+	for i, line := range strings.Split(raw, "\n") {
+		var m struct {
+			Reason  string `json:"reason"`
+			Message struct {
+				Rendered string `json:"rendered"`
+			} `json:"message"`
+		}
+		switch {
+		case strings.HasPrefix(line, `{"reason":"`) && json.Unmarshal([]byte(line), &m) == nil:
+			b.WriteString(m.Message.Rendered)
+		case i == 0 && truncated && strings.HasSuffix(line, "}"): // the rest of a message that was cut
+		default:
+			b.WriteString(line + "\n")
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,187 @@
+package validate
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	"webcodex/commands/call"
+	"webcodex/commands/run"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/runner/wire"
+)
+
+// Output is what a validation tool tells: the run, and what it proved (shapes.md 4).
+type Output struct {
+	run.Output
+	// Passed is nil where the run proved nothing: it did not end, could not begin, or is a Job.
+	Passed      *bool             `json:"passed"`
+	Run         int               `json:"tests_run_count"`
+	TestsPassed int               `json:"tests_passed"`
+	TestsFailed int               `json:"tests_failed"`
+	Skipped     int               `json:"tests_skipped"`
+	ZeroTests   bool              `json:"zero_tests_run"`
+	Failed      []wire.FailedTest `json:"failed_tests"`
+	Diagnostics []wire.Diagnostic `json:"diagnostics"`
+	Validation  Identity          `json:"validation"`
+}
+
+// Identity says what the run may be compared with.
+type Identity struct {
+	Target string `json:"target_id"`
+	Scope  string `json:"scope_identity"`
+	Parser Parser `json:"parser"`
+}
+
+// Parser names how the output was read.
+type Parser struct {
+	Kind    string `json:"kind"`
+	Version int    `json:"version"`
+}
+
+// Failure kinds of a run that ended by itself.
+const (
+	failTests     = "test_failure"
+	failCompile   = "compile_error"
+	failProcess   = "process_exit"       // none of the above is known
+	failNoModule  = "not_a_module"       // no go.mod or Cargo.toml: nothing was validated
+	failTooFew    = "insufficient_tests" // passed, but fewer tests ran than were asked for
+	parserVersion = 1
+)
+
+// plan is one validating run.
+type plan struct {
+	tool        string
+	process     wire.ProcessIn
+	scope       scope
+	purpose     string
+	timeoutSecs int
+	syncWait    *int
+	minTests    int
+	// unmade tells from what was printed that there is no module to validate.
+	unmade func(*wire.ProcessOutcome) bool
+	// text makes the kept output readable.
+	text func(raw string, truncated bool) string
+}
+
+func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
+	if c.Session != nil && c.Session.Context.Resource != "" {
+		f := fault.New(fault.Unavailable, "this Session runs its commands on a named resource, where %s does not run", p.tool).
+			WithReason("unsupported_resource").WithNext("use run_process, or a Session without a resource")
+		f.ExecutionState = string(event.NotStarted)
+		return call.Result{}, f
+	}
+	if p.timeoutSecs == 0 {
+		p.timeoutSecs = DefaultTimeoutSecs
+	}
+	grace := call.DefaultGrace
+	if p.syncWait != nil {
+		grace = max(time.Duration(*p.syncWait)*time.Second, time.Millisecond)
+	}
+	o, err := c.Effect(ctx, wire.OpProcess, p.process, call.EffectOptions{
+		Timeout: time.Duration(p.timeoutSecs) * time.Second, Grace: grace, Facts: p.facts})
+	if err != nil {
+		return call.Result{}, err
+	}
+	return p.result(c.Execution(), o), nil
+}
+
+// result builds the answer of a run that ended or became a Job.
+func (p plan) result(id event.ExecutionID, o call.Outcome) call.Result {
+	base, res := run.FromOutcome(id, o, p.timeoutSecs)
+	out := Output{Output: base, Failed: []wire.FailedTest{}, Diagnostics: []wire.Diagnostic{}, Validation: p.names()}
+	if o.Result == nil {
+		res.Output = out
+		return res
+	}
+	facts := p.facts(*o.Result)
+	facts.Execution = id
+	v := facts.Validation
+	out.Passed, out.Run, out.TestsPassed, out.TestsFailed = v.Passed, v.TestsRun, v.TestsPassed, v.TestsFailed
+	out.Skipped, out.ZeroTests, out.FailureKind = v.TestsSkipped, v.ZeroTests, facts.FailureKind
+	if x := o.Result.Process; x != nil {
+		if x.Tests != nil {
+			out.Failed, out.Diagnostics = append(out.Failed, x.Tests.FailedTests...), append(out.Diagnostics, x.Tests.Diagnostics...)
+		}
+		if p.text != nil {
+			out.Stdout = p.text(x.Stdout.Text, x.Stdout.Truncated)
+		}
+	}
+	if facts.FailureKind != "" {
+		res.Failed, res.Error = true, p.sentence(facts, len(out.Diagnostics), res.Error)
+	}
+	res.Facts, res.Output = facts, out
+	return res
+}
+
+func (p plan) names() Identity {
+	return Identity{Target: p.scope.target(), Scope: p.scope.identity(p.purpose),
+		Parser: Parser{Kind: p.process.Parser, Version: parserVersion}}
+}
+
+// facts judges a proven end; the same for an answer and for the late end of a Job.
+func (p plan) facts(r wire.Result) call.Facts {
+	f := call.FactsOf(r)
+	n := p.names()
+	v := &event.Validation{Kind: p.tool, TargetID: n.Target, Scope: n.Scope, Parser: n.Parser.Kind, ParserVer: n.Parser.Version}
+	f.Validation = v
+	x := r.Process
+	if x == nil {
+		return f
+	}
+	if t := x.Tests; t != nil {
+		v.TestsRun, v.TestsPassed, v.TestsFailed, v.TestsSkipped = t.Run, t.Passed, t.Failed, t.Skipped
+		v.ParserVer = t.Version
+	}
+	if x.TimedOut || x.Cancelled || x.Signal != "" || !x.Completed || x.ExitCode == nil {
+		return f
+	}
+	v.ZeroTests = v.TestsRun == 0
+	passed := *x.ExitCode == 0 && v.TestsFailed == 0
+	switch {
+	case passed && v.TestsRun < p.minTests:
+		f.FailureKind = failTooFew // a gap in the evidence, not a failure of the code (VAL-15)
+	case passed:
+		v.Passed = &passed
+	case v.TestsFailed == 0 && p.unmade != nil && p.unmade(x):
+		f.FailureKind = failNoModule
+	default:
+		v.Passed, f.FailureKind = &passed, failureOf(v, x.Tests)
+	}
+	return f
+}
+
+func failureOf(v *event.Validation, t *wire.TestReport) string {
+	switch {
+	case v.TestsFailed > 0:
+		return failTests
+	case t != nil && len(t.Diagnostics) > 0:
+		for _, d := range t.Diagnostics {
+			if d.Kind == failCompile {
+				return failCompile
+			}
+		}
+		return failProcess
+	}
+	return failProcess
+}
+
+// sentence says in one line how it failed; ended is what the run itself says.
+func (p plan) sentence(f call.Facts, diagnostics int, ended string) string {
+	v := f.Validation
+	switch f.FailureKind {
+	case failTests:
+		return fmt.Sprintf("%d of %d tests failed", v.TestsFailed, v.TestsRun)
+	case failCompile:
+		return fmt.Sprintf("the code does not build: %d errors", diagnostics)
+	case failNoModule:
+		return "there is no module to test in this directory"
+	case failTooFew:
+		return fmt.Sprintf("%d tests ran, fewer than the %d asked for", v.TestsRun, p.minTests)
+	case failProcess:
+		return fmt.Sprintf("%s ended with exit status %d without a failing test", path.Base(p.process.Executable), *f.ExitCode)
+	}
+	return ended
+}
