@@ -1,0 +1,376 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"webcodex/internal/fault"
+	"webcodex/runner"
+	"webcodex/runner/wire"
+)
+
+// plan is a checked transaction. Its trees hold the directories of all steps open.
+type plan struct {
+	p         *runner.Project
+	trees     []*tree
+	steps     []step
+	files     []wire.ChangedFile
+	conflicts []wire.EditConflict
+	held      int64 // bytes in memory
+	applied   int   // changes that change something
+}
+
+func (pl *plan) close() {
+	for _, t := range pl.trees {
+		t.close()
+	}
+}
+
+func (pl *plan) tree() *tree {
+	t := newTree(pl.p.Root)
+	pl.trees = append(pl.trees, t)
+	return t
+}
+
+// edit answers edit_project_files.
+func (s *service) edit(ctx context.Context, p *runner.Project, in wire.EditFilesIn) (wire.EditFilesOut, error) {
+	if err := checkChanges(in.Changes); err != nil {
+		return wire.EditFilesOut{}, err
+	}
+	defer s.exclusive(p.Root, p.Fingerprint)()
+	pl := &plan{p: p}
+	defer pl.close()
+	for i, c := range in.Changes {
+		if err := ctx.Err(); err != nil {
+			return wire.EditFilesOut{}, timedOut(ctx)
+		}
+		if err := pl.add(i, c); err != nil {
+			return wire.EditFilesOut{}, err
+		}
+	}
+	if len(pl.conflicts) > 0 {
+		return wire.EditFilesOut{}, conflicted(pl.conflicts)
+	}
+	if err := pl.distinct(); err != nil {
+		return wire.EditFilesOut{}, err
+	}
+	out := wire.EditFilesOut{DryRun: in.DryRun, Files: pl.files, ChangedPaths: []string{}}
+	if in.DryRun {
+		would := pl.applied > 0
+		out.WouldChange = &would
+		return out, nil
+	}
+	if err := s.transact(ctx, pl.steps); err != nil {
+		return wire.EditFilesOut{}, err
+	}
+	out.Changed, out.AppliedCount, out.ChangedPaths = pl.applied > 0, pl.applied, pl.changedPaths()
+	return out, nil
+}
+
+func (pl *plan) changedPaths() []string {
+	out := []string{}
+	for _, st := range pl.steps {
+		out = append(out, st.paths()...)
+	}
+	return out
+}
+
+// conflicted is the one answer for stale and ambiguous edits.
+func conflicted(list []wire.EditConflict) error {
+	return fault.New(fault.EditConflict, "%d of the edits do not fit the files as they are; nothing was changed", len(list)).
+		With("conflict_kind", list[0].Kind).With("conflicts", list).
+		WithNext("read the files again and build the edits from what they hold now")
+}
+
+var hex64 = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+
+// checkChanges checks the form of a request: which members each kind has and needs.
+func checkChanges(changes []wire.Change) error {
+	if len(changes) == 0 || len(changes) > wire.MaxChanges {
+		return badArgument("changes", "changes must have 1 to %d entries", wire.MaxChanges)
+	}
+	for i, c := range changes {
+		if err := checkChange(fmt.Sprintf("changes[%d]", i), c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkChange(field string, c wire.Change) error {
+	needs := func(name, why string) error { return badArgument(field+"."+name, "%s.%s %s", field, name, why) }
+	switch {
+	case c.ExpectedSHA256 != "" && !hex64.MatchString(c.ExpectedSHA256):
+		return needs("expected_sha256", "must be 64 hex digits")
+	case c.Kind != wire.ChangeEdit && len(c.Edits) > 0:
+		return needs("edits", "belongs to kind edit only")
+	case c.Kind != wire.ChangeRename && c.ToPath != "":
+		return needs("to_path", "belongs to kind rename only")
+	case c.Kind != wire.ChangeCreate && c.Content != nil:
+		return needs("content", "belongs to kind create only")
+	}
+	switch c.Kind {
+	case wire.ChangeEdit:
+		if len(c.Edits) == 0 || len(c.Edits) > wire.MaxEdits {
+			return needs("edits", fmt.Sprintf("must have 1 to %d entries", wire.MaxEdits))
+		}
+		for i, e := range c.Edits {
+			if err := checkEdit(fmt.Sprintf("%s.edits[%d]", field, i), e); err != nil {
+				return err
+			}
+		}
+		return nil
+	case wire.ChangeCreate:
+		if c.Content == nil {
+			return needs("content", "is required for kind create")
+		}
+		if c.ExpectedSHA256 != "" {
+			return needs("expected_sha256", "makes no sense for a file to be created")
+		}
+		return checkText(field+".content", *c.Content, wire.MaxEditText)
+	case wire.ChangeDelete, wire.ChangeRename:
+		if c.ExpectedSHA256 == "" {
+			return needs("expected_sha256", "is required for kind "+c.Kind)
+		}
+		if c.Kind == wire.ChangeRename && c.ToPath == "" {
+			return needs("to_path", "is required for kind rename")
+		}
+		return nil
+	}
+	return needs("kind", "must be one of edit, create, delete, rename")
+}
+
+func checkEdit(field string, e wire.TextEdit) error {
+	if e.OldText == "" {
+		return badArgument(field+".old_text", "%s.old_text must not be empty", field)
+	}
+	if err := checkText(field+".old_text", e.OldText, wire.MaxEditText); err != nil {
+		return err
+	}
+	if e.Occurrence != nil && (*e.Occurrence < 1 || *e.Occurrence > wire.MaxOccurrence) {
+		return badArgument(field+".occurrence", "%s.occurrence must be 1 to %d", field, wire.MaxOccurrence)
+	}
+	switch e.Kind {
+	case wire.DeleteExact:
+		if e.NewText != nil && *e.NewText != "" {
+			return badArgument(field+".new_text", "%s.new_text makes no sense for delete_exact", field)
+		}
+		return nil
+	case wire.ReplaceExact, wire.InsertBefore, wire.InsertAfter:
+		if e.NewText == nil {
+			return badArgument(field+".new_text", "%s.new_text is required for %s", field, e.Kind)
+		}
+		return checkText(field+".new_text", *e.NewText, wire.MaxEditText)
+	}
+	return badArgument(field+".kind", "%s.kind must be one of replace_exact, delete_exact, insert_before, insert_after", field)
+}
+
+// checkText refuses what cannot be text: too long, not UTF-8, or with a NUL.
+func checkText(field, text string, limit int) error {
+	switch {
+	case len(text) > limit:
+		return badArgument(field, "%s must have at most %d bytes", field, limit)
+	case !utf8.ValidString(text):
+		return badArgument(field, "%s is not valid UTF-8", field)
+	case strings.IndexByte(text, 0) >= 0:
+		return badArgument(field, "%s holds a NUL character", field)
+	}
+	return nil
+}
+
+func badArgument(field, format string, args ...any) error {
+	return fault.New(fault.InvalidArguments, format, args...).WithField(field)
+}
+
+// add checks one change against the files and plans it. Conflicts are collected, so that one
+// answer tells all of them; anything else ends the planning.
+func (pl *plan) add(i int, c wire.Change) error {
+	field := fmt.Sprintf("changes[%d].path", i)
+	if c.Kind == wire.ChangeCreate {
+		return pl.addCreate(i, c, field)
+	}
+	t := pl.tree()
+	parts, err := splitFile(c.Path)
+	if err != nil {
+		return at(err, field)
+	}
+	where, err := t.find(parts, finding{follow: c.Kind == wire.ChangeEdit})
+	if err != nil {
+		return at(err, field)
+	}
+	before, sum, err := pl.load(&where, c.Kind == wire.ChangeEdit)
+	if err != nil {
+		return at(err, field)
+	}
+	if c.ExpectedSHA256 != "" && !strings.EqualFold(c.ExpectedSHA256, sum) {
+		pl.conflicts = append(pl.conflicts, wire.EditConflict{Change: i, Path: where.path, Kind: wire.SHA256Mismatch, ActualSHA256: sum})
+		return nil
+	}
+	file := wire.ChangedFile{Path: where.path, Kind: c.Kind, SHA256Before: sum, Bytes: where.info.Size()}
+	switch c.Kind {
+	case wire.ChangeEdit:
+		return pl.addEdit(i, c, where, before, file, field)
+	case wire.ChangeDelete:
+		file.Bytes = 0
+		pl.plan(file, step{&remove{at: where}, i, field})
+		return nil
+	}
+	return pl.addRename(i, c, where, file)
+}
+
+func (pl *plan) plan(file wire.ChangedFile, st step) {
+	pl.files, pl.steps = append(pl.files, file), append(pl.steps, st)
+	pl.applied++
+}
+
+func (pl *plan) addEdit(i int, c wire.Change, where place, before []byte, file wire.ChangedFile, field string) error {
+	after, conflicts := applyEdits(before, c.Edits)
+	for _, k := range conflicts {
+		n := k.edit
+		w := wire.EditConflict{Change: i, Edit: &n, Path: where.path, Kind: k.kind}
+		if k.kind != wire.OverlappingEdits {
+			m := k.matches
+			w.Matches = &m
+			w.ActualSHA256 = file.SHA256Before
+		}
+		pl.conflicts = append(pl.conflicts, w)
+	}
+	if len(conflicts) > 0 {
+		return nil
+	}
+	if pl.held += int64(len(after)); len(after) > maxEditBytes || pl.held > maxTransaction {
+		return at(badPath(reasonTooLarge, nil), field)
+	}
+	file.SHA256After, file.Bytes = hashOf(after), int64(len(after))
+	if bytes.Equal(before, after) {
+		pl.files = append(pl.files, file)
+		return nil
+	}
+	pl.plan(file, step{&replace{at: where, before: before, after: after}, i, field})
+	return nil
+}
+
+func (pl *plan) addCreate(i int, c wire.Change, field string) error {
+	t := pl.tree()
+	where, err := vacant(t, c.Path)
+	if err != nil {
+		return at(err, field)
+	}
+	content := []byte(*c.Content)
+	pl.plan(wire.ChangedFile{Path: where.path, Kind: c.Kind, SHA256After: hashOf(content), Bytes: int64(len(content))},
+		step{&create{tree: t, at: where, content: content}, i, field})
+	return nil
+}
+
+func (pl *plan) addRename(i int, c wire.Change, from place, file wire.ChangedFile) error {
+	field := fmt.Sprintf("changes[%d].to_path", i)
+	t := pl.tree()
+	to, err := vacant(t, c.ToPath)
+	if err != nil {
+		return at(err, field)
+	}
+	file.ToPath, file.SHA256After = to.path, file.SHA256Before
+	pl.plan(file, step{&rename{from: from, to: to, tree: t}, i, field})
+	return nil
+}
+
+// vacant is a place where nothing is.
+func vacant(t *tree, path string) (place, error) {
+	parts, err := splitFile(path)
+	if err != nil {
+		return place{}, err
+	}
+	where, err := t.find(parts, finding{create: true})
+	if err != nil {
+		return place{}, err
+	}
+	if where.info == nil {
+		return where, nil
+	}
+	if where.info.Mode()&fs.ModeSymlink != 0 {
+		// A link to nowhere is no vacant name either: what is behind it may be outside.
+		if _, err := t.find(parts, finding{follow: true, create: true}); err != nil {
+			return place{}, err
+		}
+	}
+	return place{}, badPath(reasonExists, nil)
+}
+
+// load reads a file that is about to be changed and refuses what must not be.
+func (pl *plan) load(where *place, content bool) ([]byte, string, error) {
+	f, info, err := where.open()
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	where.info = info
+	if !content {
+		sum, err := hashFile(f)
+		return nil, sum, err
+	}
+	switch {
+	case hardLinked(info):
+		return nil, "", badPath(reasonHardLink, nil)
+	case info.Mode()&0o222 == 0:
+		return nil, "", badPath(reasonReadOnly, nil)
+	case info.Size() > maxEditBytes:
+		return nil, "", badPath(reasonTooLarge, nil)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxEditBytes+1))
+	if err != nil {
+		return nil, "", walkFault(err)
+	}
+	if pl.held += int64(len(data)); len(data) > maxEditBytes || pl.held > maxTransaction {
+		return nil, "", badPath(reasonTooLarge, nil)
+	}
+	if bytes.IndexByte(data, 0) >= 0 {
+		return nil, "", badPath(reasonBinary, nil)
+	}
+	return data, hashOf(data), nil
+}
+
+func hashFile(r io.Reader) (string, error) {
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(r, maxReadBytes+1))
+	if err != nil {
+		return "", walkFault(err)
+	}
+	if n > maxReadBytes {
+		return "", badPath(reasonTooLarge, nil)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// distinct refuses a transaction that names one file twice, or a file and something below it:
+// its outcome would depend on the order.
+func (pl *plan) distinct() error {
+	type target struct{ path, field string }
+	var all []target
+	for _, st := range pl.steps {
+		for _, p := range st.paths() {
+			all = append(all, target{p, st.field})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b target) int { return strings.Compare(a.path+"/", b.path+"/") })
+	for i := 1; i < len(all); i++ {
+		if strings.HasPrefix(all[i].path+"/", all[i-1].path+"/") {
+			return badArgument(all[i].field, "two changes of one call touch the same file, or one lies below the other").(*fault.Error).
+				WithReason("duplicate_path").WithNext("put all edits of a file into one change, or make two calls")
+		}
+	}
+	return nil
+}
