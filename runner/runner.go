@@ -1,10 +1,22 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/internal/proc"
+	"webcodex/runner/link/client"
 	"webcodex/runner/wire"
 )
 
@@ -24,7 +36,8 @@ type Options struct {
 	Client event.ClientID
 	// Build is the program's version, for people.
 	Build string
-	// Fsync makes each journal state durable against a power cut (durability always).
+	// Fsync makes the journal durable against a power cut (durability always): an id's start
+	// before the start, its end before the end is told.
 	Fsync bool
 	// Parsers finds the parser that ProcessIn.Parser names; nil knows none.
 	Parsers func(kind string) (Parser, bool)
@@ -38,9 +51,252 @@ type Runner struct {
 	o       Options
 	effects map[wire.Op]operation
 	reads   map[wire.Op]operation
+
+	instance event.InstanceID
+	started  time.Time
+	journal  *journal
+	projects *registry
+	scripts  scriptDir
+	running  chan struct{}
+
+	mu       sync.Mutex
+	link     server
+	announce func()
+	execs    map[event.ExecutionID]*execution
+	ended    []event.ExecutionID // oldest first
+	stopping bool
+	work     sync.WaitGroup
+	owed     map[event.ExecutionID]wire.Result // ends of an earlier life, not yet acknowledged
 }
 
-// New makes a Runner that serves nothing yet: register ops, add Projects, then Serve.
+// server is what an execution needs of the link. It is the seam through which tests drop,
+// delay and repeat messages.
+type server interface {
+	Claim(context.Context, wire.Claim) (wire.ClaimReply, error)
+	Started(wire.Started)
+	Result(context.Context, wire.Result) (wire.Ack, error)
+}
+
+// New makes a Runner that serves nothing yet: register ops, add Projects, then Serve. It
+// closes what an earlier life left open in the journal and ends the processes that it left
+// running, before any Project can be served.
 func New(o Options) (*Runner, error) {
-	return &Runner{o: o, effects: map[wire.Op]operation{}, reads: map[wire.Op]operation{}}, nil
+	if !o.Client.Valid() {
+		return nil, fault.New(fault.InvalidArguments, "a client id is 1 to 64 of a-z, 0-9, _ and -").WithField("client")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "the Runner's directory cannot be created")
+	}
+	j, err := openJournal(o.Dir, o.Fsync, o.Now)
+	if err != nil {
+		if errors.Is(err, errJournalBusy) {
+			return nil, fault.Wrap(err, fault.Conflict, "another Runner uses this directory")
+		}
+		return nil, fault.Wrap(err, fault.Unavailable, "the Runner's journal cannot be opened")
+	}
+	r := &Runner{o: o, effects: map[wire.Op]operation{}, reads: map[wire.Op]operation{}, instance: event.NewInstanceID(),
+		started: o.Now(), journal: j, running: make(chan struct{}, maxRunning), execs: map[event.ExecutionID]*execution{}}
+	if r.owed, err = r.recover(); err == nil {
+		r.projects, err = openRegistry(o.Dir, o.Deny)
+	}
+	if err == nil {
+		err = r.scripts.open(o.Dir)
+	}
+	if err != nil {
+		_ = j.close()
+		return nil, fault.Wrap(err, fault.Unavailable, "the Runner's directory cannot be used")
+	}
+	Read(r, wire.OpObserveJobs, r.observeJobs)
+	return r, nil
+}
+
+// Instance names this life.
+func (r *Runner) Instance() event.InstanceID { return r.instance }
+
+// AddProject serves a directory. Its id is kept in Options.Dir: adding it again, by any path
+// that leads to it, gives the same Project. Errors: invalid_path with reason not_found,
+// not_directory, data_directory.
+func (r *Runner) AddProject(path string) (*Project, error) {
+	p, err := r.projects.add(path)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	announce := r.announce
+	r.mu.Unlock()
+	if announce != nil {
+		announce()
+	}
+	return p, nil
+}
+
+// Remembered lists the paths of all Projects ever added that are still there.
+func (r *Runner) Remembered() []string {
+	r.projects.mu.RLock()
+	defer r.projects.mu.RUnlock()
+	var out []string
+	for _, k := range r.projects.known {
+		if at, err := inodeAt(k.Path); err == nil && k.is(k.Path, at) {
+			out = append(out, k.Path)
+		}
+	}
+	return out
+}
+
+// Projects lists what is served, ordered by id.
+func (r *Runner) Projects() []*Project {
+	list := r.projects.list()
+	slices.SortFunc(list, func(a, b *Project) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return list
+}
+
+// Serve connects to the server and serves until ctx ends. Then it takes nothing new, ends what
+// runs, tells the server the ends, and returns. It may be called once.
+func (r *Runner) Serve(ctx context.Context, nc *nats.Conn) error {
+	link := client.New(nc, r.o.Client)
+	r.mu.Lock()
+	r.link, r.announce = link, link.Announce
+	r.mu.Unlock()
+	linkCtx, unlink := context.WithCancel(context.WithoutCancel(ctx))
+	defer unlink()
+	stop := context.AfterFunc(ctx, func() {
+		r.drain()
+		unlink()
+	})
+	defer stop()
+	go func() {
+		select {
+		case <-link.Accepted():
+			r.tellOwed(linkCtx)
+		case <-linkCtx.Done():
+		}
+	}()
+	err := link.Serve(linkCtx, r.hello, client.Handlers{
+		Offer:  func(o wire.Offer) wire.OfferReply { return r.offer(linkCtx, o) },
+		Query:  r.query,
+		Cancel: r.cancel,
+		Read:   r.read,
+	}, r.greeted)
+	if err != nil && ctx.Err() == nil {
+		r.drain()
+	}
+	return err
+}
+
+func (r *Runner) greeted(reply wire.HelloReply, err error) {
+	switch {
+	case err != nil:
+		r.o.Logger.Debug("hello was not answered", "cause", err)
+	case !reply.OK:
+		r.o.Logger.Warn("the server refused this Runner", "reason", reply.Reason)
+	}
+}
+
+// drain ends everything and waits until it has ended and been told, or time is over.
+func (r *Runner) drain() {
+	r.mu.Lock()
+	r.stopping = true
+	for _, e := range r.execs {
+		e.stop(reasonShutdown)
+	}
+	r.mu.Unlock()
+	done := make(chan struct{})
+	go func() { r.work.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(drainTime):
+	}
+}
+
+// Close gives the directory free. Call it after Serve has returned.
+func (r *Runner) Close() error {
+	r.drain()
+	r.scripts.close()
+	r.projects.close()
+	return r.journal.close()
+}
+
+func (r *Runner) hello() wire.Hello {
+	h := wire.Hello{Protocol: wire.Protocol, Client: r.o.Client, Instance: r.instance, StartedAt: event.FormatTime(r.started),
+		Build: r.o.Build, OS: runtime.GOOS, Arch: runtime.GOARCH, Capabilities: r.capabilities(),
+		Generation: r.journal.life.Generation, Boot: r.journal.life.Boot, Jobs: r.journal.unsettled(wire.MaxInventory)}
+	for _, p := range r.Projects() {
+		if len(h.Projects) < wire.MaxProjects {
+			h.Projects = append(h.Projects, wire.Project{ID: p.ID, Name: p.Name, Root: p.Fingerprint, Git: p.Git})
+		}
+	}
+	return h
+}
+
+// capabilities are the ops that can be served, sorted.
+func (r *Runner) capabilities() []string {
+	out := []string{string(wire.OpProcess), string(wire.OpScript), string(wire.OpShell)}
+	for op := range r.effects {
+		out = append(out, string(op))
+	}
+	for op := range r.reads {
+		out = append(out, string(op))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// recover closes what dead lives left open: it says what the journal proves, and ends their
+// processes.
+func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
+	owed := map[event.ExecutionID]wire.Result{}
+	var left []proc.Leftover
+	for _, id := range r.journal.order {
+		e := *r.journal.entries[id]
+		sameBoot := e.life.Boot == r.journal.life.Boot
+		res := wire.Result{ID: id, Digest: e.digest, Instance: e.instance}
+		switch e.state {
+		case wire.JTerminal:
+			if e.result != nil {
+				owed[id] = *e.result
+			}
+			continue
+		case wire.JAccepted:
+			// A start is written before it happens; a power cut may have taken that line.
+			if res.State = wire.JLost; sameBoot || e.life.Synced {
+				res.State = wire.JNever
+			}
+		case wire.JStarting, wire.JRunning:
+			res.State = wire.JLost
+			if sameBoot {
+				l := proc.Leftover{Mark: string(id)}
+				if e.leader != nil {
+					l.Leader = *e.leader
+				}
+				left = append(left, l)
+			}
+		default:
+			continue
+		}
+		if err := r.journal.step(record{ID: id, State: res.State}, true); err != nil {
+			return nil, err
+		}
+		owed[id] = res
+	}
+	alive, killed := proc.EndLeftovers(left)
+	if killed || len(alive) > 0 {
+		r.o.Logger.Warn("processes of an earlier life were found", "executions", len(left), "still_alive", alive)
+	}
+	return owed, nil
+}
+
+// tellOwed tells the ends that an earlier life could not.
+func (r *Runner) tellOwed(ctx context.Context) {
+	for id, res := range r.owed {
+		if e, ok := r.journal.find(id); ok && e.state == wire.JSettled {
+			continue
+		}
+		r.tell(ctx, res)
+	}
 }

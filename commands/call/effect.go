@@ -87,7 +87,7 @@ func (c *Call) Effect(ctx context.Context, op wire.Op, in any, o EffectOptions) 
 	c.execution = offer.ID
 	start := c.commitStart(ctx, offer)
 	x := Execution{Target: *c.Target, Offer: offer, Ready: start.wait, Grace: o.Grace,
-		CancelOnDone: c.req.CancelOnDisconnect, Late: c.late(offer, o)}
+		CancelOnDone: c.req.CancelOnDisconnect, Late: c.late(offer, o), Settled: c.settled}
 	run := ctx
 	if !x.CancelOnDone {
 		run = context.WithoutCancel(ctx)

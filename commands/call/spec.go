@@ -213,6 +213,9 @@ type Execution struct {
 	// gone; the Runner's result is acknowledged when it returns nil. Called at most once
 	// successfully.
 	Late func(ctx context.Context, r wire.Result) error
+	// Settled is closed when the call's finish is durable: only then is the Runner's result of a
+	// call that was waited for acknowledged. Nil: at once.
+	Settled <-chan struct{}
 	// CancelOnDone: the end of ctx cancels the execution if it is not yet a Job. Where false,
 	// Run goes on to the end although ctx is done.
 	CancelOnDone bool

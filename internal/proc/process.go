@@ -29,6 +29,8 @@ type Command struct {
 	Stdout, Stderr *Tail
 	// Tee sees standard output as it streams; may be nil. It runs on one goroutine.
 	Tee func([]byte)
+	// Notify is told that output came on either stream; may be nil. It must be quick.
+	Notify func()
 }
 
 // Exit is how an execution ended.
@@ -154,7 +156,7 @@ func (p *Process) follow() {
 			tee = nil
 		}
 		p.output.Add(1)
-		go func() { defer p.output.Done(); drain(p.readers[i], to, tee) }()
+		go func() { defer p.output.Done(); drain(p.readers[i], to, tee, p.c.Notify) }()
 	}
 	go func() { p.output.Wait(); close(p.drained) }()
 	go func() { waitExit(p.pid); close(p.exited) }()
@@ -162,7 +164,7 @@ func (p *Process) follow() {
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
-func drain(from *os.File, to *Tail, tee func([]byte)) {
+func drain(from *os.File, to *Tail, tee func([]byte), notify func()) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	for {
@@ -171,6 +173,9 @@ func drain(from *os.File, to *Tail, tee func([]byte)) {
 			to.Write((*buf)[:n])
 			if tee != nil {
 				tee((*buf)[:n])
+			}
+			if notify != nil {
+				notify()
 			}
 		}
 		if err != nil {

@@ -96,3 +96,9 @@ func runnable(at string) error {
 	}
 	return nil
 }
+
+// Runnable reports whether a bare name is found in the PATH of an environment.
+func Runnable(name string, env []string) bool {
+	_, err := find(name, "/", pathOf(env))
+	return err == nil
+}

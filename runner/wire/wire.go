@@ -67,6 +67,8 @@ type Hello struct {
 	Generation   string           `json:"generation"` // of the journal
 	Boot         string           `json:"boot"`
 	Jobs         []JobSummary     `json:"jobs"` // every execution not yet settled
+	// Listening tells that the Runner hears requests: it does so only after it was accepted.
+	Listening bool `json:"listening"`
 }
 
 // JobSummary is one line of the job inventory.

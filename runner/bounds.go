@@ -1,0 +1,24 @@
+package runner
+
+import "time"
+
+const (
+	// maxRunning bounds the effects in progress at once.
+	maxRunning = 64
+	// keptEnded is how many ended executions keep their output for observers; they are at most
+	// 128 KiB each.
+	keptEnded = 256
+	// drainTime is how long a stopping Runner takes to end what runs and tell the server.
+	drainTime = 5 * time.Second
+	// resultRetry and resultRetryMax are the pauses between two tellings of one result.
+	resultRetry    = 100 * time.Millisecond
+	resultRetryMax = 5 * time.Second
+	// maxObserved bounds the jobs of one observation, observedChars the text of all (tools.md).
+	maxObserved     = 8
+	observedChars   = 40_000
+	maxObserveWait  = 60 * time.Second
+	maxTailLines    = 200
+	observeDebounce = 100 * time.Millisecond
+	// maxReadTime bounds a read whatever the server asks.
+	maxReadTime = 2 * time.Minute
+)

@@ -1,0 +1,322 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/internal/proc"
+	"webcodex/runner/wire"
+)
+
+// Reasons to end an execution early.
+var (
+	reasonCancelled = errors.New("cancelled")
+	reasonShutdown  = errors.New("the Runner stops")
+)
+
+// execution is one id in this life, from its acceptance on.
+type execution struct {
+	offer   wire.Offer
+	project *Project
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+
+	stdout, stderr *proc.Tail
+
+	mu      sync.Mutex
+	state   wire.JournalState
+	result  *wire.Result
+	version int           // of state and output, for observers
+	changed chan struct{} // closed at the next change; nil: nobody waits
+}
+
+// offer decides on an offer and, if it takes it, carries it on in the background. It never
+// starts anything itself.
+func (r *Runner) offer(link context.Context, o wire.Offer) wire.OfferReply {
+	if !o.ID.Valid() || o.Digest == "" {
+		return wire.OfferReply{State: wire.JRefused, Fault: refusal("malformed", "the offer has no valid id or digest")}
+	}
+	if reply, known := r.answerKnown(o.ID, o.Digest); known {
+		return reply
+	}
+	p, f := r.check(o)
+	if f == nil {
+		f = r.reserve()
+	}
+	if f != nil {
+		return r.refuse(o, f)
+	}
+	e := &execution{offer: o, project: p, state: wire.JAccepted, stdout: proc.NewTail(proc.KeptBytes), stderr: proc.NewTail(proc.KeptBytes)}
+	e.ctx, e.stop = context.WithCancelCause(context.WithoutCancel(link))
+	err := r.journal.step(record{ID: o.ID, State: wire.JAccepted, Digest: o.Digest, Instance: r.instance}, false)
+	if err != nil {
+		r.release()
+		if reply, known := r.answerKnown(o.ID, o.Digest); known {
+			return reply
+		}
+		return wire.OfferReply{State: wire.JRefused, Fault: fault.Wrap(err, fault.StorageFull, "the Runner's journal cannot be written; nothing was started")}
+	}
+	r.mu.Lock()
+	r.execs[o.ID] = e
+	r.mu.Unlock()
+	go func() {
+		defer r.work.Done()
+		r.carry(link, e)
+	}()
+	return wire.OfferReply{Accepted: true, State: wire.JAccepted}
+}
+
+// answerKnown answers from the journal: a known id is never started again (EXE-38).
+func (r *Runner) answerKnown(id event.ExecutionID, digest string) (wire.OfferReply, bool) {
+	known, ok := r.journal.find(id)
+	if !ok {
+		return wire.OfferReply{}, false
+	}
+	if known.digest != "" && known.digest != digest {
+		return wire.OfferReply{State: known.state,
+			Fault: fault.New(fault.ExecutionConflict, "this execution id was used for another command")}, true
+	}
+	reply := wire.OfferReply{Accepted: true, State: known.state, Known: r.resultOf(id, known)}
+	return reply, true
+}
+
+// resultOf is the end of an id with its output where this life still has it.
+func (r *Runner) resultOf(id event.ExecutionID, known entry) *wire.Result {
+	r.mu.Lock()
+	e := r.execs[id]
+	r.mu.Unlock()
+	if e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.result != nil {
+			return e.result
+		}
+	}
+	if known.result != nil {
+		return known.result
+	}
+	if final(known.state) {
+		return &wire.Result{ID: id, Digest: known.digest, Instance: known.instance, State: known.state}
+	}
+	return nil
+}
+
+func (r *Runner) refuse(o wire.Offer, f *fault.Error) wire.OfferReply {
+	f.ExecutionState = string(event.NotStarted)
+	res := &wire.Result{ID: o.ID, Digest: o.Digest, Instance: r.instance, State: wire.JRefused, Fault: f}
+	if err := r.journal.step(record{ID: o.ID, State: wire.JRefused, Digest: o.Digest, Instance: r.instance, Result: res}, false); err != nil {
+		if reply, known := r.answerKnown(o.ID, o.Digest); known {
+			return reply
+		}
+	}
+	return wire.OfferReply{State: wire.JRefused, Fault: f}
+}
+
+// check is the Runner's own word on an offer, whatever the server has checked (AUTH-19).
+func (r *Runner) check(o wire.Offer) (*Project, *fault.Error) {
+	info, known := wire.Ops[o.Op]
+	if !known || !info.Effect {
+		return nil, refusal("unknown_op", "the Runner knows no such effect")
+	}
+	p, f := r.fence(o.Fence)
+	if f != nil {
+		return nil, f
+	}
+	limit := time.Duration(o.Bounds.TimeoutMS) * time.Millisecond
+	if limit < wire.MinTimeout || limit > wire.MaxTimeout {
+		return nil, refusal("timeout", "a time limit is 1 s to 1 h")
+	}
+	if isProcess(o.Op) {
+		_, f := readProcess(o)
+		return p, f
+	}
+	if r.effects[o.Op] == nil {
+		return nil, refusal("no_capability", "this Runner cannot do that")
+	}
+	return p, nil
+}
+
+// fence checks that a request means this life, a Project that is served, and the very root.
+func (r *Runner) fence(f wire.Fence) (*Project, *fault.Error) {
+	if f.Client != r.o.Client || f.Instance != r.instance {
+		return nil, refusal("fence_instance", "the request was meant for another Runner life")
+	}
+	p, err := r.projects.find(f.Project)
+	if err != nil {
+		return nil, fault.As(err)
+	}
+	if p.Fingerprint != f.Root {
+		return nil, refusal("fence_root", "the request was meant for another directory")
+	}
+	return p, nil
+}
+
+func refusal(reason, text string) *fault.Error {
+	return fault.New(fault.RunnerRefused, "%s", text).WithReason(reason)
+}
+
+// reserve takes a place for one more effect and counts it as work.
+func (r *Runner) reserve() *fault.Error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopping {
+		return fault.New(fault.ShuttingDown, "the Runner is stopping")
+	}
+	select {
+	case r.running <- struct{}{}:
+		r.work.Add(1)
+		return nil
+	default:
+		return fault.New(fault.TooManyCalls, "%d executions run already", maxRunning).WithNext("stop a Job or wait for one to end")
+	}
+}
+
+func (r *Runner) release() {
+	<-r.running
+	r.work.Done()
+}
+
+// carry takes an accepted offer to its end: claim, grant, start, end, result.
+func (r *Runner) carry(link context.Context, e *execution) {
+	res := wire.Result{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance, State: wire.JNever}
+	if limit, granted := r.claim(link, e); granted {
+		began := time.Now()
+		res = r.perform(e, limit, res)
+		res.DurationMS = time.Since(began).Milliseconds()
+	} else if err := r.journal.step(record{ID: e.offer.ID, State: wire.JNever}, true); err != nil {
+		r.o.Logger.Error("the journal could not be written", "cause", err)
+	}
+	<-r.running
+	r.finish(e, res)
+	r.tell(link, res)
+}
+
+// claim asks for the grant and takes it only while it is fresh on the boot clock, which
+// counts sleep: an hour-old request must not start after the laptop was opened.
+func (r *Runner) claim(link context.Context, e *execution) (time.Duration, bool) {
+	r.mu.Lock()
+	to := r.link
+	r.mu.Unlock()
+	sent := proc.BootTime()
+	ctx, cancel := context.WithTimeout(e.ctx, wire.GrantWait)
+	defer cancel()
+	reply, err := to.Claim(ctx, wire.Claim{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance,
+		Generation: r.journal.life.Generation, Boot: r.journal.life.Boot})
+	if err != nil || !reply.Granted || proc.BootTime()-sent > wire.GrantWait || e.ctx.Err() != nil {
+		return 0, false
+	}
+	return min(time.Duration(reply.RemainingMS)*time.Millisecond, time.Duration(e.offer.Bounds.TimeoutMS)*time.Millisecond), true
+}
+
+// perform makes the effect; the journal says starting before it.
+func (r *Runner) perform(e *execution, limit time.Duration, res wire.Result) wire.Result {
+	if isProcess(e.offer.Op) {
+		return r.runProcess(e, limit, res)
+	}
+	if err := r.journal.step(record{ID: e.offer.ID, State: wire.JStarting}, true); err != nil {
+		return r.notStarted(res, fault.Wrap(err, fault.StorageFull, "the Runner's journal cannot be written; nothing was done"))
+	}
+	e.set(wire.JStarting)
+	body, err := r.callEffect(e, limit)
+	res.State, res.Body = wire.JTerminal, body
+	switch {
+	case err != nil:
+		res.Body, res.Fault = nil, fault.As(err)
+	case len(body) > wire.MaxResultBody:
+		res.Body, res.Fault = nil, fault.New(fault.OutputBudgetExceeded, "it was done, and its answer is too large to return")
+		res.Fault.StateChanged = true
+	}
+	return r.terminal(res)
+}
+
+func (r *Runner) callEffect(e *execution, limit time.Duration) (body json.RawMessage, err error) {
+	ctx, cancel := context.WithTimeout(e.ctx, limit)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			r.o.Logger.Error("an effect panicked", "op", e.offer.Op, "stack", string(debug.Stack()))
+			f := fault.New(fault.Internal, "the Runner failed inside; what it had changed by then is not known")
+			f.StateChanged = true
+			body, err = nil, f
+		}
+	}()
+	return r.effects[e.offer.Op](ctx, e.project, e.offer.Body)
+}
+
+// notStarted ends an id whose start failed.
+func (r *Runner) notStarted(res wire.Result, f *fault.Error) wire.Result {
+	f.ExecutionState = string(event.NotStarted)
+	res.State, res.Fault = wire.JStartFailed, f
+	if err := r.journal.step(record{ID: res.ID, State: wire.JStartFailed, Result: &res}, true); err != nil {
+		r.o.Logger.Error("the journal could not be written", "cause", err)
+	}
+	return res
+}
+
+func (r *Runner) terminal(res wire.Result) wire.Result {
+	if err := r.journal.step(record{ID: res.ID, State: wire.JTerminal, Result: &res}, true); err != nil {
+		r.o.Logger.Error("the journal could not be written", "cause", err)
+	}
+	return res
+}
+
+func (e *execution) set(s wire.JournalState) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state = s
+	e.noteLocked()
+}
+
+// noteLocked tells observers that something changed.
+func (e *execution) noteLocked() {
+	e.version++
+	if e.changed != nil {
+		close(e.changed)
+		e.changed = nil
+	}
+}
+
+// finish makes the end visible to observers and lets old ends go.
+func (r *Runner) finish(e *execution, res wire.Result) {
+	e.mu.Lock()
+	e.state, e.result = res.State, &res
+	e.noteLocked()
+	e.mu.Unlock()
+	e.stop(nil)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = append(r.ended, e.offer.ID)
+	for len(r.ended) > keptEnded {
+		delete(r.execs, r.ended[0])
+		r.ended = r.ended[1:]
+	}
+}
+
+// tell repeats a result until the server has made it durable.
+func (r *Runner) tell(link context.Context, res wire.Result) {
+	r.mu.Lock()
+	to := r.link
+	r.mu.Unlock()
+	for pause := resultRetry; link.Err() == nil; pause = min(2*pause, resultRetryMax) {
+		ack, err := to.Result(link, res)
+		if err == nil && ack.OK {
+			break
+		}
+		select {
+		case <-link.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+	if res.State == wire.JTerminal && link.Err() == nil {
+		if err := r.journal.step(record{ID: res.ID, State: wire.JSettled}, false); err != nil {
+			r.o.Logger.Debug("the journal could not note an acknowledgement", "cause", err)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+// Package client is the Runner's end of the link to the server: JSON on core NATS subjects of
+// its own client id. It does not pull in the NATS server.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/runner/wire"
+)
+
+// Handlers serve what the server asks. Offer, Query and Cancel must return soon; Read is
+// called on its own goroutine.
+type Handlers struct {
+	Offer  func(wire.Offer) wire.OfferReply
+	Query  func(wire.Query) wire.QueryReply
+	Cancel func(wire.Cancel) wire.Ack
+	Read   func(context.Context, wire.Read) wire.ReadReply
+}
+
+const (
+	helloTimeout  = 3 * time.Second
+	retryEvery    = 250 * time.Millisecond
+	resultTimeout = 15 * time.Second
+)
+
+// Link is one Runner life's connection.
+type Link struct {
+	nc       *nats.Conn
+	client   event.ClientID
+	announce chan struct{}
+	accepted chan struct{} // closed at the first accepted hello
+}
+
+// New makes a link over a connection that is authenticated as the client.
+func New(nc *nats.Conn, client event.ClientID) *Link {
+	return &Link{nc: nc, client: client, announce: make(chan struct{}, 1), accepted: make(chan struct{})}
+}
+
+// Accepted is closed when the server has accepted the Runner for the first time.
+func (l *Link) Accepted() <-chan struct{} { return l.accepted }
+
+// Announce says hello soon: the Projects have changed.
+func (l *Link) Announce() {
+	select {
+	case l.announce <- struct{}{}:
+	default:
+	}
+}
+
+// Serve says hello until the server accepts, then serves and goes on saying hello until ctx
+// ends. While another instance of the client holds the lease, nothing is served.
+func (l *Link) Serve(ctx context.Context, hello func() wire.Hello, h Handlers, told func(wire.HelloReply, error)) error {
+	var subs []*nats.Subscription
+	stop := func() {
+		for _, s := range subs {
+			_ = s.Unsubscribe()
+		}
+		subs = nil
+	}
+	defer stop()
+	first := true
+	for {
+		h0 := hello()
+		h0.Listening = subs != nil
+		reply, err := l.hello(ctx, h0)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if told != nil {
+			told(reply, err)
+		}
+		pause := wire.HelloEvery
+		switch {
+		case errors.Is(err, nats.ErrConnectionClosed):
+			return fault.Wrap(err, fault.ShuttingDown, "the connection to the server is closed")
+		case err != nil:
+			pause = retryEvery
+		case !reply.OK:
+			stop()
+		case subs == nil:
+			if subs, err = l.subscribe(ctx, h); err != nil {
+				return err
+			}
+			if first {
+				first = false
+				close(l.accepted)
+			}
+			pause = 0 // the server sends only after a hello that came when it could be heard
+		}
+		if pause == 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.announce:
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (l *Link) hello(ctx context.Context, h wire.Hello) (wire.HelloReply, error) {
+	var reply wire.HelloReply
+	err := l.request(ctx, wire.VerbHello, h, &reply, helloTimeout)
+	return reply, err
+}
+
+// Claim asks once for a grant.
+func (l *Link) Claim(ctx context.Context, c wire.Claim) (wire.ClaimReply, error) {
+	var reply wire.ClaimReply
+	err := l.request(ctx, wire.VerbClaim, c, &reply, wire.GrantWait)
+	return reply, err
+}
+
+// Result tells an end and waits for its acknowledgement.
+func (l *Link) Result(ctx context.Context, r wire.Result) (wire.Ack, error) {
+	var ack wire.Ack
+	err := l.request(ctx, wire.VerbResult, r, &ack, resultTimeout)
+	return ack, err
+}
+
+// Started is a hint that is not answered.
+func (l *Link) Started(s wire.Started) {
+	if b, err := json.Marshal(s); err == nil {
+		_ = l.nc.Publish(wire.Subject(l.client, wire.VerbStart), b)
+	}
+}
+
+func (l *Link) request(ctx context.Context, v wire.Verb, in, out any, timeout time.Duration) error {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", v, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	msg, err := l.nc.RequestWithContext(ctx, wire.Subject(l.client, v), b)
+	if err != nil {
+		return fmt.Errorf("%s: %w", v, err)
+	}
+	if err := json.Unmarshal(msg.Data, out); err != nil {
+		return fmt.Errorf("decode %s: %w", v, err)
+	}
+	return nil
+}
+
+func (l *Link) subscribe(ctx context.Context, h Handlers) ([]*nats.Subscription, error) {
+	reads := make(chan struct{}, maxReads)
+	handlers := map[wire.Verb]nats.MsgHandler{
+		wire.VerbOffer:  serve(h.Offer),
+		wire.VerbQuery:  serve(h.Query),
+		wire.VerbCancel: serve(h.Cancel),
+		wire.VerbRead: func(m *nats.Msg) {
+			select {
+			case reads <- struct{}{}:
+			default:
+				answer(m, wire.ReadReply{Fault: fault.New(fault.TooManyCalls, "the Runner serves %d reads already", maxReads)})
+				return
+			}
+			go func() {
+				defer func() { <-reads }()
+				serve(func(r wire.Read) wire.ReadReply { return h.Read(ctx, r) })(m)
+			}()
+		},
+	}
+	var subs []*nats.Subscription
+	for v, do := range handlers {
+		s, err := l.nc.Subscribe(wire.Subject(l.client, v), do)
+		if err != nil {
+			return subs, fmt.Errorf("subscribe %s: %w", v, err)
+		}
+		subs = append(subs, s)
+	}
+	flush, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	if err := l.nc.FlushWithContext(flush); err != nil && ctx.Err() == nil {
+		return subs, fmt.Errorf("subscribe: %w", err)
+	}
+	return subs, nil
+}
+
+// maxReads bounds the reads served at once.
+const maxReads = 64
+
+// serve drops what it cannot read: the server never sends it.
+func serve[In, Out any](do func(In) Out) nats.MsgHandler {
+	return func(m *nats.Msg) {
+		var in In
+		if json.Unmarshal(m.Data, &in) == nil {
+			answer(m, do(in))
+		}
+	}
+}
+
+func answer(m *nats.Msg, v any) {
+	if b, err := json.Marshal(v); err == nil {
+		_ = m.Respond(b)
+	}
+}

@@ -1,0 +1,159 @@
+package runner
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"webcodex/eventlog/event"
+	"webcodex/internal/proc"
+	"webcodex/runner/wire"
+)
+
+// token is where an observer of a job stands. It means nothing in another life.
+type token struct {
+	instance       event.InstanceID
+	version        int
+	stdout, stderr int64
+}
+
+func (t token) String() string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s %d %d %d", t.instance, t.version, t.stdout, t.stderr))
+}
+
+func parseToken(s string) (t token, ok bool) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(s) > 200 {
+		return token{}, false
+	}
+	n, err := fmt.Sscanf(string(b), "%s %d %d %d", &t.instance, &t.version, &t.stdout, &t.stderr)
+	return t, err == nil && n == 4
+}
+
+// observeJobs looks at executions of this life and, if asked to, waits until one of them has
+// changed since the observer's token.
+func (r *Runner) observeJobs(ctx context.Context, p *Project, in wire.ObserveJobsIn) (wire.ObserveJobsOut, error) {
+	items := in.Items[:min(len(in.Items), maxObserved)]
+	out := wire.ObserveJobsOut{WaitOutcome: "not_waited"}
+	if wait := min(time.Duration(in.WaitMS)*time.Millisecond, maxObserveWait); wait > 0 {
+		out.WaitOutcome = r.await(ctx, p, items, wait)
+	}
+	chars := min(proc.KeptChars, observedChars/max(1, 2*len(items)))
+	for _, item := range items {
+		out.Items = append(out.Items, r.look(p, item, min(max(in.TailLines, 0), maxTailLines), chars))
+	}
+	return out, nil
+}
+
+// job finds an execution of the Project; another Project's is not there.
+func (r *Runner) job(p *Project, id string) *execution {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.execs[event.ExecutionID(id)]
+	if e == nil || e.project.ID != p.ID {
+		return nil
+	}
+	return e
+}
+
+func (r *Runner) look(p *Project, item wire.ObserveItem, lines, chars int) wire.JobView {
+	e := r.job(p, item.ID)
+	if e == nil {
+		return wire.JobView{ID: item.ID}
+	}
+	e.mu.Lock()
+	v := wire.JobView{ID: item.ID, Known: true, State: e.state, Terminal: e.result != nil}
+	next := token{instance: r.instance, version: e.version}
+	if e.result != nil {
+		v.Outcome = e.result.Process
+	}
+	e.mu.Unlock()
+	at, ok := parseToken(item.Token)
+	var okOut, okErr bool
+	if ok && at.instance == r.instance {
+		v.StdoutDelta, next.stdout, okOut = e.stdout.From(at.stdout, chars, !v.Terminal)
+		v.StderrDelta, next.stderr, okErr = e.stderr.From(at.stderr, chars, !v.Terminal)
+	}
+	if !okOut || !okErr {
+		v.Reset = true
+		v.StdoutDelta, next.stdout = lastLines(e.stdout, lines, chars)
+		v.StderrDelta, next.stderr = lastLines(e.stderr, lines, chars)
+	}
+	v.Token = next.String()
+	return v
+}
+
+// lastLines is the end of a stream and the offset after it.
+func lastLines(t *proc.Tail, lines, chars int) (string, int64) {
+	end := t.Total()
+	text, _ := t.Text(chars)
+	at := len(text)
+	if strings.HasSuffix(text, "\n") {
+		at--
+	}
+	for ; lines > 0 && at > 0; lines-- {
+		at = max(0, strings.LastIndexByte(text[:at], '\n'))
+	}
+	if at > 0 {
+		at++
+	}
+	return text[at:], end
+}
+
+// await blocks until a job differs from its token, or time is over.
+func (r *Runner) await(ctx context.Context, p *Project, items []wire.ObserveItem, wait time.Duration) string {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	woken := make(chan struct{}, 1)
+	for _, item := range items {
+		e := r.job(p, item.ID)
+		at, ok := parseToken(item.Token)
+		if e == nil || !ok || at.instance != r.instance {
+			return "changed"
+		}
+		changed, since := e.watch(at)
+		if since {
+			return "changed"
+		}
+		go func() {
+			select {
+			case <-changed:
+				select {
+				case woken <- struct{}{}:
+				default:
+				}
+			case <-ctx.Done():
+			}
+		}()
+	}
+	if len(items) == 0 {
+		return "not_waited"
+	}
+	select {
+	case <-woken:
+	case <-ctx.Done():
+		return "timeout"
+	}
+	// What comes in pieces is told in one.
+	select {
+	case <-time.After(observeDebounce):
+	case <-ctx.Done():
+	}
+	return "changed"
+}
+
+// watch reports whether something changed since a token, or gives the channel that says so.
+func (e *execution) watch(at token) (<-chan struct{}, bool) {
+	unread := e.stdout.Total() > at.stdout || e.stderr.Total() > at.stderr
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if unread || e.version != at.version || e.result != nil {
+		return nil, true
+	}
+	if e.changed == nil {
+		e.changed = make(chan struct{})
+	}
+	return e.changed, false
+}

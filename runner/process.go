@@ -1,0 +1,206 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"webcodex/internal/fault"
+	"webcodex/internal/proc"
+	"webcodex/runner/wire"
+)
+
+var processOps = []wire.Op{wire.OpProcess, wire.OpScript, wire.OpShell}
+
+func isProcess(op wire.Op) bool { return slices.Contains(processOps, op) }
+
+// readProcess decodes the input of a process op and checks its form and bounds.
+func readProcess(o wire.Offer) (wire.ProcessIn, *fault.Error) {
+	var in wire.ProcessIn
+	if err := json.Unmarshal(o.Body, &in); err != nil {
+		return in, fault.Wrap(err, fault.RunnerRefused, "the Runner could not read the request").WithReason("malformed")
+	}
+	total := len(in.Executable)
+	for _, a := range in.Args {
+		total += len(a)
+		if len(a) > wire.MaxArgBytes {
+			return in, tooLarge("args", "an argument has more than 8,192 bytes")
+		}
+	}
+	switch {
+	case len(in.Executable) > wire.MaxExecutableBytes:
+		return in, tooLarge("executable", "an executable has more than 1,024 bytes")
+	case len(in.Args) > wire.MaxArgs || total > wire.MaxArgvBytes+wire.MaxExecutableBytes:
+		return in, tooLarge("args", "the arguments are more than 256, or have more than 16,000 bytes together")
+	case len(in.Command) > wire.MaxCommandWire:
+		return in, tooLarge("command", "the command has more than 64 KiB on the wire")
+	case len(in.Script) > wire.MaxScriptBytes:
+		return in, tooLarge("script", "the script has more than 512 KiB")
+	case len(in.Stdin) > wire.MaxStdinBytes:
+		return in, tooLarge("stdin", "the standard input has more than 64 KiB")
+	case len(in.Cwd) > wire.MaxCwdBytes:
+		return in, tooLarge("cwd", "the directory has more than 1,024 bytes")
+	case strings.ContainsRune(in.Executable+in.Cwd+in.Command+strings.Join(in.Args, ""), 0):
+		return in, refusal("nul", "an argument has no NUL byte")
+	}
+	return in, checkForm(o.Op, in)
+}
+
+func tooLarge(field, text string) *fault.Error {
+	return refusal("too_large", text).WithField(field).
+		WithNext("use run_script for larger programs, and stdin or files for large data")
+}
+
+func checkForm(op wire.Op, in wire.ProcessIn) *fault.Error {
+	switch op {
+	case wire.OpProcess:
+		if in.Executable == "" {
+			return refusal("malformed", "no executable is named").WithField("executable")
+		}
+	case wire.OpShell:
+		if in.Command == "" || !slices.Contains([]string{"sh", "bash"}, in.Shell) {
+			return refusal("malformed", "a shell command needs a command and one of sh and bash").WithField("shell")
+		}
+	case wire.OpScript:
+		if in.Script == "" || interpreters[in.Language] == nil {
+			return refusal("malformed", "a script needs its text and one of sh, bash, powershell, python and node").WithField("language")
+		}
+	}
+	return nil
+}
+
+// runProcess starts the process of an execution and waits for its end.
+func (r *Runner) runProcess(e *execution, limit time.Duration, res wire.Result) wire.Result {
+	in, f := readProcess(e.offer)
+	if f != nil {
+		return r.notStarted(res, f)
+	}
+	dir, f := openCwd(e.project, in.Cwd)
+	if f != nil {
+		return r.notStarted(res, f)
+	}
+	defer dir.Close()
+	c := proc.Command{Mark: string(e.offer.ID), Dir: dir, Stdin: []byte(in.Stdin), Timeout: limit, Stdout: e.stdout, Stderr: e.stderr}
+	c.Env = proc.Environment(os.Environ(), append([]string{"PWD=" + filepath.Join(e.project.Path, filepath.FromSlash(in.Cwd))}, in.Env...))
+	clean, f := r.form(&c, e.offer.Op, in)
+	defer clean()
+	if f != nil {
+		return r.notStarted(res, f)
+	}
+	var parser Parser
+	if in.Parser != "" && r.o.Parsers != nil {
+		if found, ok := r.o.Parsers(in.Parser); ok {
+			parser = found
+		}
+	}
+	if parser != nil {
+		c.Tee = parser.Write
+	}
+	c.Notify = e.note
+	if err := r.journal.step(record{ID: e.offer.ID, State: wire.JStarting}, true); err != nil {
+		return r.notStarted(res, fault.Wrap(err, fault.StorageFull, "the Runner's journal cannot be written; nothing was started"))
+	}
+	e.set(wire.JStarting)
+	p, err := proc.Start(c)
+	if err != nil {
+		return r.notStarted(res, spawnFault(err))
+	}
+	leader := p.Identity()
+	if err := r.journal.step(record{ID: e.offer.ID, State: wire.JRunning, Leader: &leader}, false); err != nil {
+		r.o.Logger.Error("the journal could not be written", "cause", err)
+	}
+	e.set(wire.JRunning)
+	r.mu.Lock()
+	to := r.link
+	r.mu.Unlock()
+	to.Started(wire.Started{ID: e.offer.ID})
+	exit := p.Wait(e.ctx)
+	res.State = wire.JTerminal
+	res.Process = outcome(exit, e, parser)
+	return r.terminal(res)
+}
+
+func outcome(x proc.Exit, e *execution, parser Parser) *wire.ProcessOutcome {
+	out := &wire.ProcessOutcome{Started: true, Completed: x.Reaped && !x.TimedOut && !x.Cancelled, ExitCode: x.Code, Signal: x.Signal,
+		TimedOut: x.TimedOut, Cancelled: x.Cancelled, DurationMS: x.Duration.Milliseconds(), Stdout: stream(e.stdout), Stderr: stream(e.stderr),
+		LeftoverKilled: x.LeftoverKilled, LeftoverAlive: x.LeftoverAlive}
+	if x.TimedOut || x.Cancelled {
+		out.ExitCode = nil // it is how it took being ended, not how it ended
+	}
+	if parser != nil {
+		report := parser.Report()
+		out.Tests = &report
+	}
+	return out
+}
+
+func stream(t *proc.Tail) wire.Stream {
+	text, dropped := t.Text(proc.KeptChars)
+	return wire.Stream{Text: text, Bytes: t.Total(), DroppedBytes: dropped, Truncated: dropped > 0}
+}
+
+// note wakes observers.
+func (e *execution) note() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.noteLocked()
+}
+
+// openCwd opens the working directory below the root; what is opened is what the child gets.
+func openCwd(p *Project, cwd string) (*os.File, *fault.Error) {
+	bad := func(err error, reason, text string) *fault.Error {
+		return fault.Wrap(err, fault.InvalidPath, "%s", text).WithField("cwd").WithReason(reason)
+	}
+	rel := path.Clean(cwd)
+	switch {
+	case cwd == "":
+		rel = "."
+	case path.IsAbs(cwd):
+		return nil, bad(nil, "absolute", "the working directory is named relative to the Project")
+	case rel == ".." || strings.HasPrefix(rel, "../"):
+		return nil, bad(nil, "outside_project", "the working directory lies outside the Project")
+	}
+	dir, err := p.Root.OpenFile(rel, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	switch {
+	case err == nil:
+		return dir, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, bad(err, "not_found", "the working directory does not exist")
+	case errors.Is(err, syscall.ENOTDIR):
+		return nil, bad(err, "not_directory", "the working directory is not a directory")
+	case strings.Contains(err.Error(), "escapes"):
+		return nil, bad(err, "symlink_outside", "the working directory leads out of the Project")
+	}
+	return nil, bad(err, "unreadable", "the working directory cannot be opened")
+}
+
+var spawnTexts = map[string]string{
+	proc.NotFound:       "the executable was not found on the Runner",
+	proc.NotExecutable:  "the file may not be executed",
+	proc.IsDirectory:    "the executable is a directory",
+	proc.NoFormat:       "the system cannot run this file; it may lack an interpreter line",
+	proc.LaunchEnvelope: "the arguments and environment are larger than the system takes at a start",
+	proc.BadArgument:    "the system refused the arguments",
+	proc.NoResources:    "the system could not start another process now",
+}
+
+// spawnFault tells why nothing was started (EXE-21).
+func spawnFault(err error) *fault.Error {
+	reason := proc.NoResources
+	var se *proc.SpawnError
+	if errors.As(err, &se) {
+		reason = se.Reason
+	}
+	f := fault.Wrap(err, fault.CommandSpawnFailed, "%s", spawnTexts[reason]).WithField("executable").WithReason(reason)
+	if reason == proc.LaunchEnvelope {
+		f = f.WithNext("use run_script, or give large data on stdin")
+	}
+	return f
+}
