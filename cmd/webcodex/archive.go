@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"webcodex/eventlog"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/projections/session"
+)
+
+// archive is the log of a data directory that no server has open: our own commands read it
+// under the lock and write nothing (shapes.md 5).
+type archive struct {
+	log   *eventlog.Log
+	store *session.Store
+	last  *lastCommit
+}
+
+// lastCommit folds the time of the newest commit.
+type lastCommit struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+// Apply implements eventlog.Fold.
+func (l *lastCommit) Apply(_ uint64, _ string, c event.Commit) {
+	l.mu.Lock()
+	l.at = c.At
+	l.mu.Unlock()
+}
+
+func (l *lastCommit) read() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.at
+}
+
+// openArchive opens the log for reading.
+func openArchive(ctx context.Context, dir string) (*archive, error) {
+	if err := ownDataDir(dir); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "format")); errors.Is(err, fs.ErrNotExist) {
+		return nil, failf(exitNoServer, "the data directory has no log yet: start a server with `webcodex up`")
+	}
+	a := &archive{store: session.NewStore(), last: &lastCommit{}}
+	var err error
+	a.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, ReadOnly: true, Folds: []eventlog.Fold{a.store, a.last}})
+	if errors.Is(err, eventlog.ErrLocked) {
+		return nil, failf(exitNoServer, "another process holds the data directory and does not answer: try again in a moment")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *archive) close() { _ = a.log.Close() }
+
+// steps folds one Session afresh from the log, up to the point, commit by commit.
+func steps(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.Point, fn func(session.Step) error) error {
+	return commits(ctx, log, id, p, func(s session.Stored) error { return fn(session.NewStep(s)) })
+}
+
+// asOf is the Session as it was at the point, folded afresh from the log.
+func asOf(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.Point) (session.Summary, error) {
+	var v session.View
+	err := commits(ctx, log, id, p, func(s session.Stored) error {
+		v = v.Apply(s.Seq, s.Hash, s.Commit)
+		return nil
+	})
+	if err != nil {
+		return session.Summary{}, err
+	}
+	if !v.Core.Exists() {
+		return session.Summary{}, fault.New(fault.InvalidArguments, "the Session did not exist yet at that time")
+	}
+	return session.NewSummary(v, nil), nil
+}
+
+// errBeyond ends a replay at its point.
+var errBeyond = errors.New("beyond the point")
+
+func commits(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.Point, fn func(session.Stored) error) error {
+	any := false
+	err := log.Replay(ctx, eventlog.Range{Aggregate: event.SessionAggregate(id)}, func(e eventlog.Entry) error {
+		any = true
+		if !p.Includes(e.Commit) {
+			return errBeyond
+		}
+		return fn(session.Stored{Seq: e.Seq, Hash: e.Hash, Commit: e.Commit})
+	})
+	switch {
+	case errors.Is(err, errBeyond):
+		return nil
+	case err != nil:
+		return err
+	case !any:
+		return fault.New(fault.UnknownSessionID, "no Session has this id").WithNext("`webcodex sessions` lists them")
+	}
+	return nil
+}

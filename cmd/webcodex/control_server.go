@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+	"webcodex/projections/session"
+)
+
+// controlHandler serves our own commands. The listener has checked the peer's account.
+func (s *server) controlHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+pathProjects, func(w http.ResponseWriter, r *http.Request) {
+		v, err := s.controlAdd(r)
+		answer(w, v, err)
+	})
+	mux.HandleFunc("GET "+pathStatus, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.status(), nil) })
+	mux.HandleFunc("GET "+pathSessions, func(w http.ResponseWriter, r *http.Request) {
+		v, err := sessionQueryOf(r.URL.Query()).page(s.store)
+		answer(w, v, err)
+	})
+	mux.HandleFunc("GET "+pathReplay, s.controlReplay)
+	mux.HandleFunc("GET "+pathAttach, s.controlAttach)
+	mux.Handle("/mcp", s.edge.SocketHandler())
+	return s.use.wrap(mux)
+}
+
+func (s *server) controlAdd(r *http.Request) (ready, error) {
+	var in addProject
+	if err := json.NewDecoder(io.LimitReader(r.Body, maxControlBody)).Decode(&in); err != nil || in.Path == "" {
+		return ready{}, fault.New(fault.InvalidArguments, "the request names no directory")
+	}
+	root, err := resolveDir(in.Path)
+	if err != nil {
+		return ready{}, err
+	}
+	if err := keepApart(root, s.dir); err != nil {
+		return ready{}, err
+	}
+	project, err := s.addProject(r.Context(), root)
+	if err != nil {
+		return ready{}, err
+	}
+	return s.ready(project), nil
+}
+
+func (s *server) status() serverStatus {
+	st := serverStatus{PID: os.Getpid(), Instance: string(s.instance), Build: thisBuild(), MCPURL: s.ready("").MCPURL, PublicURL: s.public,
+		DataDir: s.dir, UptimeSecs: int64(time.Since(s.started).Seconds()), Projects: []string{}, Sessions: s.store.Totals().Sessions,
+		Runners: len(s.fleet.Runners()), InFlight: s.kernel.InFlight(), Log: s.log.Status()}
+	for _, p := range s.fleet.Projects() {
+		if p.Connected {
+			st.Projects = append(st.Projects, p.Project)
+		}
+	}
+	if at := s.last.read(); !at.IsZero() {
+		st.LastCommit = event.FormatTime(at)
+	}
+	if err := s.log.Admit(); err != nil {
+		st.Refuses = fault.As(err).Message
+	}
+	return st
+}
+
+// controlReplay streams one JSON line a commit and a last one that says that all was told;
+// with at it answers the Session as it was.
+func (s *server) controlReplay(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	id := event.SessionID(q.Get("session"))
+	if at := q.Get("at"); at != "" {
+		p, err := session.ParsePoint(at)
+		if err != nil {
+			answer(w, nil, err)
+			return
+		}
+		sum, err := asOf(r.Context(), s.log, id, p)
+		answer(w, sum, err)
+		return
+	}
+	enc, begun := json.NewEncoder(w), false
+	err := steps(r.Context(), s.log, id, session.Point{}, func(l replayLine) error {
+		begun = true
+		return enc.Encode(l)
+	})
+	switch {
+	case err != nil && !begun:
+		answer(w, nil, err)
+	case err != nil:
+		_ = enc.Encode(replayTail{Error: oneLine(err)})
+	default:
+		_ = enc.Encode(replayTail{End: true})
+	}
+}
+
+// controlAttach holds an answer open: the window of a host that sends nothing for hours
+// still uses the server.
+func (s *server) controlAttach(w http.ResponseWriter, r *http.Request) {
+	answer(w, struct{}{}, nil)
+	_ = http.NewResponseController(w).Flush()
+	select {
+	case <-r.Context().Done():
+	case <-s.ending:
+	}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"webcodex/eventlog"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+)
+
+// checkLog asks the running server about its log, or reads the log through and checks every
+// chain. It also gives the time of the newest commit, for the clock.
+func checkLog(ctx context.Context, dir string) (check, time.Time) {
+	if _, err := os.Stat(filepath.Join(dir, "format")); errors.Is(err, fs.ErrNotExist) {
+		return check{"log", statusOK, "there is no log yet; `webcodex up` creates it", ""}, time.Time{}
+	}
+	st, err := askStatus(ctx, dir)
+	if err == nil {
+		last, _ := time.Parse(event.TimeForm, st.LastCommit)
+		return judgeLog(st.Log, fmt.Sprintf("open in the running server (pid %d)", st.PID)), last
+	}
+	if !errors.Is(err, errNoServer) {
+		return check{"log", statusFail, "the server of the data directory does not answer as it should: " + oneLine(err),
+			"restart it with this version of webcodex"}, time.Time{}
+	}
+	a, err := openArchive(ctx, dir)
+	if err != nil {
+		c := check{"log", statusFail, oneLine(err), "keep the data directory as it is and restore it from a backup"}
+		if f := (*fault.Error)(nil); errors.As(err, &f) && f.Next != "" {
+			c.Fix = f.Next
+		}
+		var x *exitError
+		if errors.As(err, &x) && x.code == exitNoServer {
+			c.Status, c.Fix = statusWarn, "try again when it has started or ended"
+		}
+		return c, time.Time{}
+	}
+	defer a.close()
+	// Opening compared the end of the log with its checkpoint; this reads every commit again.
+	n := 0
+	err = a.log.Replay(ctx, eventlog.Range{}, func(eventlog.Entry) error { n++; return nil })
+	if err != nil && len(a.log.Status().Damaged) == 0 {
+		return check{"log", statusFail, oneLine(err), "keep the data directory as it is and restore it from a backup"}, a.last.read()
+	}
+	return judgeLog(a.log.Status(), "read through and checked, no server runs"), a.last.read()
+}
+
+func judgeLog(st eventlog.Status, how string) check {
+	c := check{Name: "log", Status: statusOK, Detail: fmt.Sprintf("%d commits of %d records, %s of %s; %s",
+		st.Seq, st.Aggregates, size(uint64(max(0, st.Bytes))), size(uint64(max(0, st.MaxBytes))), how)}
+	switch {
+	case len(st.Damaged) > 0:
+		d := st.Damaged[0]
+		c.Status = statusFail
+		c.Detail = fmt.Sprintf("%d of %d records are damaged, the first at commit %d (%s)", len(st.Damaged), st.Aggregates, d.Seq, plain(d.Reason))
+		c.Fix = "keep the data directory as it is and restore it from a backup; other records go on"
+	case st.Reason != "":
+		c.Status, c.Detail = statusFail, "the log stopped writing: "+plain(st.Reason)
+		c.Fix = "restart webcodex; it checks the log and goes on from what is durable"
+	case st.Space == eventlog.SpaceReserve:
+		c.Status, c.Fix = statusWarn, "the log is full but for its reserve, new work is refused: free some space"
+	case st.TailLost:
+		c.Status, c.Fix = statusWarn, "an unclean stop may have taken the newest commits: use --durability always to lose none"
+	}
+	return c
+}
+
+// oneLine is an error as a sentence.
+func oneLine(err error) string {
+	if f := (*fault.Error)(nil); errors.As(err, &f) {
+		return f.Message
+	}
+	return err.Error()
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"webcodex/commands/call"
+	"webcodex/commands/execution"
+	"webcodex/eventlog"
+	"webcodex/eventlog/event"
+	"webcodex/mcp"
+	"webcodex/projections/session"
+	"webcodex/runner"
+	"webcodex/runner/files"
+	"webcodex/runner/gitops"
+	"webcodex/runner/testparse"
+)
+
+// server is the parts of one life, wired together.
+type server struct {
+	dir      string
+	instance event.InstanceID
+	started  time.Time
+	logger   *slog.Logger
+	settings settings
+	access   *mcp.Access
+	public   string
+
+	log    *eventlog.Log
+	store  *session.Store
+	last   *lastCommit
+	fleet  *execution.Fleet
+	runner *runner.Runner
+	kernel *call.Kernel
+	edge   *mcp.Server
+
+	runnerStop context.CancelFunc // nil until the Runner serves
+	runnerDone chan struct{} // closed when the Runner has stopped serving
+
+	tcpListener, controlListener net.Listener
+	tcp, control                 *http.Server
+	use                          *activity
+	// ending is closed when nobody is served any more.
+	ending chan struct{}
+}
+
+// openServer takes the lock, opens the log and connects the Runner of this process. What is
+// opened when it fails is closed again.
+func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ *server, err error) {
+	srv := &server{dir: dir, instance: event.NewInstanceID(), started: time.Now(), store: session.NewStore(), last: &lastCommit{},
+		logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		use:    newActivity(), ending: make(chan struct{})}
+	srv.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: eventlog.Durability(f.durability), Server: srv.instance,
+		Now: time.Now, Logger: srv.logger, Folds: []eventlog.Fold{srv.store, srv.last}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, srv.close())
+		}
+	}()
+	if srv.settings, err = loadSettings(dir); err != nil {
+		return nil, err
+	}
+	if srv.access, err = mcp.OpenAccess(dir); err != nil {
+		return nil, err
+	}
+	if err = srv.startRunner(ctx, f, root); err != nil {
+		return nil, err
+	}
+	cfg := call.Config{Log: srv.log, Sessions: srv.store, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
+		Info: func() call.ServerInfo {
+			return call.ServerInfo{Version: thisBuild().Version, StartedAt: srv.started, Log: srv.log.Status()}
+		}}
+	if !f.asJSON {
+		var one sync.Mutex
+		cfg.OnCall = func(l call.Line) {
+			one.Lock()
+			defer one.Unlock()
+			printCall(s, l)
+		}
+	}
+	srv.kernel = call.NewKernel(cfg)
+	return srv, nil
+}
+
+// startRunner connects the Runner of this process over the bus, with the rights and the
+// messages that a remote one would have. It serves its first Project from the start.
+func (s *server) startRunner(ctx context.Context, f upFlags, root string) error {
+	bus, err := s.log.ServerBus()
+	if err != nil {
+		return err
+	}
+	s.fleet, err = execution.New(execution.Options{Bus: bus, Dir: s.dir, Server: s.instance, Now: time.Now, Logger: s.logger})
+	if err != nil {
+		return err
+	}
+	// Making the Runner ends what a dead one left running.
+	s.runner, err = runner.New(runner.Options{Dir: filepath.Join(s.dir, "runner"), Deny: []string{s.dir}, Client: s.settings.Client,
+		Build: thisBuild().String(), Fsync: eventlog.Durability(f.durability) == eventlog.Always, Parsers: testparse.Parsers,
+		Logger: s.logger})
+	if err != nil {
+		return err
+	}
+	files.Register(s.runner)
+	gitops.Register(s.runner)
+	if _, err := s.runner.AddProject(root); err != nil {
+		return err
+	}
+	conn, err := s.log.RunnerBus(s.settings.Client)
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.runnerStop, s.runnerDone = stop, make(chan struct{})
+	go func() {
+		defer close(s.runnerDone)
+		if err := s.runner.Serve(serving, conn); err != nil && serving.Err() == nil {
+			s.logger.Error("the Runner ended", "cause", err)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	return s.fleet.WaitRunner(ctx, s.settings.Client)
+}
+
+// stopRunner ends what the Runner runs and waits until it has told the results.
+func (s *server) stopRunner() {
+	if s.runnerStop != nil {
+		s.runnerStop()
+		<-s.runnerDone
+	}
+}
+
+// addProject serves one more directory and gives its name once calls may use it. Adding one
+// that is served already gives the same name.
+func (s *server) addProject(ctx context.Context, path string) (string, error) {
+	p, err := s.runner.AddProject(path)
+	if err != nil {
+		return "", err
+	}
+	ref := event.ProjectRef{Client: s.settings.Client, Project: p.ID}
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	tick := time.NewTicker(projectPoll)
+	defer tick.Stop()
+	for {
+		if _, err = s.fleet.Target(ref); err == nil {
+			return ref.String(), nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return "", err
+		}
+	}
+}
+
+// projectPoll is how often a Project that the Runner has announced is looked for.
+const projectPoll = 5 * time.Millisecond
+
+// close releases everything, in the order of who needs whom; the lock goes last.
+func (s *server) close() error {
+	var err error
+	s.stopRunner()
+	if s.kernel != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+		err = s.kernel.Close(ctx)
+		cancel()
+	}
+	if s.tcpListener != nil {
+		s.tcpListener.Close()
+	}
+	if s.controlListener != nil {
+		s.controlListener.Close()
+		removeSocket(s.dir)
+	}
+	if s.fleet != nil {
+		s.fleet.Close()
+	}
+	if s.runner != nil {
+		err = errors.Join(err, s.runner.Close())
+	}
+	if lerr := s.log.Close(); s.log.Err() == nil {
+		err = errors.Join(err, lerr)
+	}
+	return err
+}
+
+// ready is what a host needs for one Project.
+func (s *server) ready(project string) ready {
+	return ready{Ready: true, MCPURL: "http://" + s.tcpListener.Addr().String() + "/mcp", Token: s.access.Token(), Project: project,
+		DataDir: s.dir, PID: os.Getpid(), tokenFile: tokenPath(s.dir), public: s.public, durable: string(s.log.Status().Durability)}
+}
+
+func tokenPath(dir string) string { return filepath.Join(dir, mcp.TokenFile) }
