@@ -2,12 +2,15 @@ package eventlog
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"webcodex/eventlog/event"
 )
+
+var discard = slog.New(slog.DiscardHandler)
 
 // memory is a fold that keeps what it saw.
 type memory struct {

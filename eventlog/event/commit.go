@@ -70,26 +70,28 @@ func FormatTime(t time.Time) string { return t.UTC().Format(TimeForm) }
 
 // Encode renders the stored body. The hash of a commit is taken over exactly these bytes.
 func (c Commit) Encode() ([]byte, error) {
-	s := storedCommit{V: c.Format, ID: c.ID, Agg: c.Aggregate.String(), Ver: c.Version, Prev: c.Prev,
-		At: FormatTime(c.At), Actor: c.Actor, Inv: c.Invocation, Server: c.Server,
-		Events: make([]storedEvent, 0, len(c.Events))}
-	for _, e := range c.Events {
+	names := make([]string, len(c.Events))
+	for i, e := range c.Events {
 		name, ok := NameOf(e)
 		if !ok {
 			return nil, fmt.Errorf("event %T has no stored name", e)
 		}
-		data, err := json.Marshal(e)
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", name, err)
-		}
-		s.Events = append(s.Events, storedEvent{name, data})
+		names[i] = name
 	}
-	return json.Marshal(s)
+	return appendCommit(make([]byte, 0, 512+512*len(names)), c, names), nil
 }
 
 // Decode reads a stored body. An unknown event type is an error: the log was written by a
 // newer program, and a fold that skipped it would lie.
 func Decode(body []byte) (Commit, error) {
+	if c, ok := readCommit(body); ok {
+		return c, nil
+	}
+	return decodeAny(body)
+}
+
+// decodeAny reads a body that need not be in the form Encode writes.
+func decodeAny(body []byte) (Commit, error) {
 	var s storedCommit
 	if err := json.Unmarshal(body, &s); err != nil {
 		return Commit{}, fmt.Errorf("commit: %w", err)
@@ -101,9 +103,9 @@ func Decode(body []byte) (Commit, error) {
 	if !ok {
 		return Commit{}, fmt.Errorf("commit of a malformed aggregate")
 	}
-	at, err := time.Parse(TimeForm, s.At)
-	if err != nil {
-		return Commit{}, fmt.Errorf("commit time: %w", err)
+	at, ok := parseTime(s.At)
+	if !ok {
+		return Commit{}, fmt.Errorf("commit of a malformed time")
 	}
 	c := Commit{Format: s.V, ID: s.ID, Aggregate: agg, Version: s.Ver, Prev: s.Prev, At: at, Actor: s.Actor,
 		Invocation: s.Inv, Server: s.Server, Events: make([]Event, 0, len(s.Events))}

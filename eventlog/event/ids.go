@@ -3,7 +3,6 @@ package event
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"regexp"
 	"strings"
 )
 
@@ -68,22 +67,52 @@ func NewInstanceID() InstanceID { return InstanceID(mint(InstancePrefix)) }
 // NewNonce mints the 32 hex digits that tell two incarnations of one id apart (SES-08).
 func NewNonce() string { return mint("") }
 
-var (
-	sessionForm = regexp.MustCompile(`^wc_sess_[0-9a-f]{32}$`)
-	clientForm  = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
-	execForm    = regexp.MustCompile(`^wc_exec_[0-9a-f]{32}$`)
-	aggForm     = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
-	tokenForm   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+// Lengths of subject tokens, in bytes.
+const (
+	maxClient    = 64
+	maxToken     = 128
+	maxAggregate = 256
 )
 
+// minted reports whether s is prefix and 32 lowercase hex digits.
+func minted(s, prefix string) bool {
+	rest, ok := strings.CutPrefix(s, prefix)
+	if !ok || len(rest) != 32 {
+		return false
+	}
+	for i := range len(rest) {
+		if c := rest[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// literal reports whether s may stand as one literal token of a subject. These checks are on
+// the path of every commit read, so they are loops and not regular expressions.
+func literal(s string, most int, upper bool) bool {
+	if len(s) == 0 || len(s) > most {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '_', c == '-':
+		case upper && c >= 'A' && c <= 'Z':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // Valid reports whether s has the canonical form (SES-02).
-func (s SessionID) Valid() bool { return sessionForm.MatchString(string(s)) }
+func (s SessionID) Valid() bool { return minted(string(s), SessionPrefix) }
 
 // Valid reports whether c may stand in a subject.
-func (c ClientID) Valid() bool { return clientForm.MatchString(string(c)) }
+func (c ClientID) Valid() bool { return literal(string(c), maxClient, false) }
 
 // Valid reports whether e has the form of a minted execution id.
-func (e ExecutionID) Valid() bool { return execForm.MatchString(string(e)) }
+func (e ExecutionID) Valid() bool { return minted(string(e), ExecutionPrefix) }
 
 // Domain is the kind of an aggregate and the fourth token of its subject.
 type Domain string
@@ -124,7 +153,7 @@ func ParseAggregate(s string) (Aggregate, bool) {
 
 // Valid reports whether both parts may stand as literal subject tokens.
 func (a Aggregate) Valid() bool {
-	return tokenForm.MatchString(string(a.Domain)) && aggForm.MatchString(a.ID)
+	return literal(string(a.Domain), maxToken, true) && literal(a.ID, maxAggregate, true)
 }
 
 // ProjectRef names a Project by the Runner that owns it.
@@ -142,7 +171,7 @@ func (r ProjectRef) Zero() bool { return r == ProjectRef{} }
 // ParseProject reads agent:<client_id>:<project_id>.
 func ParseProject(s string) (ProjectRef, bool) {
 	p := strings.Split(s, ":")
-	if len(p) != 3 || p[0] != "agent" || !ClientID(p[1]).Valid() || !tokenForm.MatchString(p[2]) {
+	if len(p) != 3 || p[0] != "agent" || !ClientID(p[1]).Valid() || !literal(p[2], maxToken, true) {
 		return ProjectRef{}, false
 	}
 	return ProjectRef{ClientID(p[1]), ProjectID(p[2])}, true

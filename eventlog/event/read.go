@@ -1,0 +1,235 @@
+package event
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"unicode/utf8"
+)
+
+// reader goes through a canonical body. Its strings are cut from one copy of the body, so a
+// commit is one piece of memory. ok turns false at the first surprise and stays so; the
+// caller then takes the general way.
+type reader struct {
+	s  string
+	i  int
+	ok bool
+}
+
+// readCommit reads a body in canonical form; false says nothing about the body but that it
+// is not in that form.
+func readCommit(body []byte) (Commit, bool) {
+	r := reader{s: string(body), ok: utf8.Valid(body)}
+	var c Commit
+	r.lit(`{"v":`)
+	c.Format = int(r.int())
+	r.lit(`,"id":`)
+	c.ID = CommandID(r.string())
+	r.lit(`,"agg":`)
+	agg, ok := ParseAggregate(r.string())
+	r.ok = r.ok && ok
+	c.Aggregate = agg
+	r.lit(`,"ver":`)
+	c.Version = r.uint()
+	r.lit(`,"prev":`)
+	c.Prev = r.string()
+	r.lit(`,"at":`)
+	at, ok := parseTime(r.string())
+	r.ok = r.ok && ok
+	c.At = at
+	r.lit(`,"actor":`)
+	r.plan(actorPlan, reflect.ValueOf(&c.Actor).Elem())
+	if r.has(`,"inv":`) {
+		c.Invocation = InvocationID(r.string())
+	}
+	r.lit(`,"server":`)
+	c.Server = InstanceID(r.string())
+	r.lit(`,"events":[`)
+	c.Events = r.events()
+	r.lit(`}`)
+	return c, r.ok && r.i == len(r.s) && c.Format == Format
+}
+
+func (r *reader) events() []Event {
+	out := make([]Event, 0, 4)
+	if r.has("]") {
+		return out
+	}
+	for r.ok {
+		r.lit(`{"type":`)
+		name := r.string()
+		t, known := stored[name]
+		if !known {
+			r.ok = false
+			break
+		}
+		r.lit(`,"data":`)
+		v := reflect.New(t)
+		r.plan(plans[name], v.Elem())
+		r.lit("}")
+		if !r.ok {
+			break
+		}
+		out = append(out, v.Elem().Interface().(Event))
+		if r.has("]") {
+			break
+		}
+		r.lit(",")
+	}
+	return out
+}
+
+func (r *reader) plan(p *plan, v reflect.Value) {
+	r.lit("{")
+	first := true
+	for i := range p.fields {
+		f := &p.fields[i]
+		at := r.i
+		if !first && !r.has(",") || !r.has(f.key) {
+			r.i = at
+			continue
+		}
+		first = false
+		r.value(&f.value, v.Field(f.index))
+		if !r.ok {
+			return
+		}
+	}
+	r.lit("}")
+}
+
+func (r *reader) value(t *value, v reflect.Value) {
+	switch t.kind {
+	case reflect.String:
+		v.SetString(r.string())
+	case reflect.Bool:
+		switch {
+		case r.has("true"):
+			v.SetBool(true)
+		case r.has("false"):
+		default:
+			r.ok = false
+		}
+	case reflect.Uint64:
+		v.SetUint(r.uint())
+	case reflect.Struct:
+		r.plan(t.sub, v)
+	case reflect.Pointer:
+		if !r.has("null") {
+			p := reflect.New(t.typ.Elem())
+			r.value(t.elem, p.Elem())
+			v.Set(p)
+		}
+	case reflect.Slice:
+		r.slice(t, v)
+	case reflect.Int:
+		v.SetInt(r.intOf(strconv.IntSize))
+	default:
+		v.SetInt(r.intOf(64))
+	}
+}
+
+func (r *reader) slice(t *value, v reflect.Value) {
+	if r.has("null") {
+		return
+	}
+	r.lit("[")
+	if r.has("]") {
+		v.Set(reflect.MakeSlice(t.typ, 0, 0))
+		return
+	}
+	n := 0
+	for r.ok {
+		if n == v.Cap() {
+			v.Grow(max(2, n))
+		}
+		v.SetLen(n + 1)
+		r.value(t.elem, v.Index(n))
+		n++
+		if r.has("]") {
+			return
+		}
+		r.lit(",")
+	}
+}
+
+// has consumes a literal that may be there.
+func (r *reader) has(s string) bool {
+	if len(r.s)-r.i < len(s) || r.s[r.i:r.i+len(s)] != s {
+		return false
+	}
+	r.i += len(s)
+	return true
+}
+
+// lit consumes a literal that must be there.
+func (r *reader) lit(s string) { r.ok = r.has(s) && r.ok }
+
+// string reads a string; one with escapes is left to encoding/json.
+func (r *reader) string() string {
+	if !r.has(`"`) {
+		r.ok = false
+		return ""
+	}
+	start := r.i
+	for ; r.i < len(r.s); r.i++ {
+		switch c := r.s[r.i]; {
+		case c == '"':
+			r.i++
+			return r.s[start : r.i-1]
+		case c == '\\':
+			return r.escaped(start - 1)
+		case c < 0x20:
+			r.ok = false
+			return ""
+		}
+	}
+	r.ok = false
+	return ""
+}
+
+// escaped reads a string that begins with the quote at start, from its first escape on.
+func (r *reader) escaped(start int) string {
+	for ; r.i < len(r.s) && r.s[r.i] != '"'; r.i++ {
+		if r.s[r.i] == '\\' {
+			r.i++
+		}
+	}
+	if r.i >= len(r.s) {
+		r.ok = false
+		return ""
+	}
+	r.i++
+	var out string
+	if json.Unmarshal([]byte(r.s[start:r.i]), &out) != nil {
+		r.ok = false
+	}
+	return out
+}
+
+func (r *reader) digits() string {
+	start := r.i
+	for r.i < len(r.s) && (r.s[r.i] >= '0' && r.s[r.i] <= '9' || r.s[r.i] == '-' && r.i == start) {
+		r.i++
+	}
+	s := r.s[start:r.i]
+	// JSON knows no leading zero; encoding/json shall say so.
+	if d := s; len(d) > 1 && (d[0] == '0' || d[0] == '-' && d[1] == '0') {
+		r.ok = false
+	}
+	return s
+}
+
+func (r *reader) int() int64 { return r.intOf(64) }
+
+func (r *reader) intOf(bits int) int64 {
+	n, err := strconv.ParseInt(r.digits(), 10, bits)
+	r.ok = r.ok && err == nil
+	return n
+}
+
+func (r *reader) uint() uint64 {
+	n, err := strconv.ParseUint(r.digits(), 10, 64)
+	r.ok = r.ok && err == nil
+	return n
+}
