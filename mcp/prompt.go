@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -99,19 +100,18 @@ func (s *Server) handoff(ctx context.Context, id string) (json.RawMessage, error
 }
 
 // complete offers Session ids for the prompt's and the resource's argument, newest first.
+// Any other argument has no suggestions.
 func (s *Server) complete(_ context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	res := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}
 	ref, arg := req.Params.Ref, req.Params.Argument
-	known := ref != nil && (ref.Type == "ref/prompt" && ref.Name == continuePrompt || ref.Type == "ref/resource" && ref.URI == handoffTemplate)
-	if !known {
-		return nil, invalidParams(fault.New(fault.InvalidArguments, "there is no such prompt or resource").WithField("ref"))
-	}
-	if s.cfg.Sessions == nil || arg.Name != "session_id" && arg.Name != "id" {
+	ours := ref.Type == "ref/prompt" && ref.Name == continuePrompt && arg.Name == "session_id" ||
+		ref.Type == "ref/resource" && ref.URI == handoffTemplate && arg.Name == "id"
+	if !ours || s.cfg.Sessions == nil {
 		return res, nil
 	}
 	total := 0
 	for _, c := range s.cfg.Sessions.List(session.Filter{Authority: s.cfg.Access.principal.Actor.Authority}) {
-		if len(arg.Value) > len(c.ID) || string(c.ID[:len(arg.Value)]) != arg.Value {
+		if !strings.HasPrefix(string(c.ID), arg.Value) {
 			continue
 		}
 		if total++; total <= maxCompletions {

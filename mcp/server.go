@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -51,6 +52,7 @@ type Server struct {
 	exchanges exchanges
 	legacy    legacySessions
 	known     map[string]bool // JSON-RPC methods that the SDK handles
+	touched   touched
 	once      sync.Once
 }
 
@@ -99,8 +101,10 @@ func (s *Server) surface(full bool) (*sdk.Server, error) {
 		Instructions: Instructions,
 		// tools/list never changes in the life of a server.
 		Capabilities: &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{},
-			Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
+			Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{Subscribe: true}},
 		CompletionHandler:         s.complete,
+		SubscribeHandler:          subscribe,
+		UnsubscribeHandler:        func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 		SupportedProtocolVersions: versions,
 		SetCacheable:              cacheable,
 	}
