@@ -36,6 +36,7 @@ var prefixed = regexp.MustCompile(`(?:\b|_)(?:` + strings.Join([]string{
 	`dapi[a-f0-9]{32}`,
 	`AGE-SECRET-KEY-1[A-Z0-9]{16,}`,
 	`hv[sbr]\.[A-Za-z0-9_-]{16,}`,
+	`wcx_[A-Za-z0-9_-]{8,}`,
 	`wc_(?:pat|oat|ort|agent|acct|pair|csec)_[A-Za-z0-9_-]{4,}`,
 	`S[NACOUX][A-Z2-7]{56}`,
 	`eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)*`,

@@ -44,6 +44,7 @@ var hiding = []struct{ name, text, secret string }{
 	{"random with slashes alone", "the key q7Zk2Mx9Wd4Rt6/Yb1Nc8/" + "Xk29fLq0PzR7vW3mN8 was there", "Xk29fLq0"},
 	{"jwt", "cookie jar " + jwt, ""},
 	{"own token", "wc_" + "pat_" + body, ""},
+	{"own local token", "wcx_" + body, ""},
 	{"nkey seed", "SU" + "AM7V5YS3HKD6QIWE4SBPJU6RVIVRGKNYKV2OUEK4PHMDVQRE5QWCBH6A", "5YS3HKD6"},
 	{"pem", "before\n" + pem + "\nafter", ""},
 	{"pem in json", strings.ReplaceAll(pem, "\n", `\n`), ""},
