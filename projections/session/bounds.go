@@ -39,6 +39,8 @@ const (
 	MaxBranchChars = 256
 	// MaxAtomChars of an identity made by the server, as shown.
 	MaxAtomChars = 120
+	// MaxToolChars of a tool's name, as the catalogue bounds it.
+	MaxToolChars = 32
 	// HandoffLimit and MaxHandoffLimit are the ledger events of a diagnostic handoff (HND-05).
 	HandoffLimit    = 20
 	MaxHandoffLimit = 100

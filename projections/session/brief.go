@@ -78,7 +78,7 @@ type Attention struct {
 }
 
 // JobAttention counts all Jobs of the Session that have no end in the log, never a shortened
-// list of them (CON-20).
+// list of them (CON-20). An end is a commit, so none is ever pending in the log.
 type JobAttention struct {
 	Active          int    `json:"active_count"`
 	Running         int    `json:"running_count"`

@@ -42,19 +42,16 @@ func newTaskContext(v View, ev evidence) TaskContext {
 	if r := ev.repeated; r != nil {
 		c.Repeated = &RepeatedFailure{Name: r.failure().Name, Count: r.count, LastEventID: r.id}
 	}
-	for size(c) > MaxContextBytes && c.shrink() {
-	}
+	within(&c, MaxContextBytes, c.shed)
 	return c
 }
 
-// shrink takes the least useful part away: files from the end, then the diagnostic.
-func (c *TaskContext) shrink() bool {
-	if c.Relevant.drop() {
+// shed takes the least useful part away: files from the end, then the diagnostic.
+func (c *TaskContext) shed(over int) bool {
+	if c.Relevant.shed(over) {
 		return true
 	}
-	if c.Repeated != nil {
-		c.Repeated = nil
-		return true
-	}
-	return false
+	had := c.Repeated != nil
+	c.Repeated = nil
+	return had
 }

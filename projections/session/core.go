@@ -109,6 +109,9 @@ func (c Core) Apply(cm event.Commit) Core {
 func (c Core) apply(cm event.Commit, e event.SessionEvent) Core {
 	switch e := e.(type) {
 	case event.SessionCreated:
+		if c.Exists() { // only the first one creates; nothing reopens a Session (SES-23)
+			return c
+		}
 		c.ID = event.SessionID(cm.Aggregate.ID)
 		c.Nonce, c.Authority, c.Principal = e.Nonce, e.Authority, e.Principal
 		c.Project, c.Root, c.Title = e.Project, e.Root, e.Title

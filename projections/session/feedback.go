@@ -85,8 +85,7 @@ func newFeedback(v View, ev evidence, s Snapshot, paths int) Feedback {
 		f.Delta = &Delta{Status: statusUnavailable, ReasonCode: codeValidationSkipped}
 	}
 	f.Suggested = suggested(v, ev, s)
-	for size(f) > MaxFeedbackBytes && (a.Exploration.Paths.drop() || a.Changes.drop() || a.Failures.drop()) {
-	}
+	within(&f, MaxFeedbackBytes, a.Exploration.Paths.shed, a.Changes.shed, a.Failures.shed)
 	return f
 }
 
@@ -96,7 +95,7 @@ func suggested(v View, ev evidence, s Snapshot) []Action {
 	all := nextActions(v, ev, s, b)
 	if len(ev.failures) > 0 {
 		name := ev.failures[0].tool
-		if i := slices.IndexFunc(all, func(a Action) bool { return a.Tool == atom(name) }); i > 0 {
+		if i := slices.IndexFunc(all, func(a Action) bool { return a.Tool == toolName(name) }); i > 0 {
 			failed := all[i]
 			all = slices.Insert(slices.Delete(all, i, i+1), 0, failed)
 		}

@@ -60,17 +60,17 @@ func NewHandoff(v View, s Snapshot, diagnostic bool, limit *int) Handoff {
 func openWork(c Core) OpenWork {
 	var calls, jobs, unknown []OpenItem
 	for _, o := range openCalls(c) {
-		it := OpenItem{Call: o.Started.Call, Tool: atom(o.Started.Tool), At: event.FormatTime(o.At)}
+		it := OpenItem{Call: o.Started.Call, Tool: toolName(o.Started.Tool), At: event.FormatTime(o.At)}
 		if o.Started.Execution != nil {
 			it.Execution = o.Started.Execution.ID
 		}
 		calls = append(calls, it)
 	}
 	for _, j := range openJobs(c) {
-		jobs = append(jobs, OpenItem{j.Call, j.Execution.ID, atom(j.Tool), event.FormatTime(j.At)})
+		jobs = append(jobs, OpenItem{j.Call, j.Execution.ID, toolName(j.Tool), event.FormatTime(j.At)})
 	}
 	for _, u := range slices.Backward(c.Unknown) {
-		unknown = append(unknown, OpenItem{u.Call, u.Execution, atom(u.Tool), event.FormatTime(u.At)})
+		unknown = append(unknown, OpenItem{u.Call, u.Execution, toolName(u.Tool), event.FormatTime(u.At)})
 	}
 	w := OpenWork{Calls: newList(calls, MaxOpenItems), Jobs: newList(jobs, MaxOpenItems), Unknown: newList(unknown, MaxOpenItems),
 		Dropped: c.UnknownDropped}

@@ -79,12 +79,12 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 	add(has && len(ev.unknown) > 0, "read_workspace_changes", project(), unknownWhy(ev.unknown))
 	if has && len(ev.failures) > 0 {
 		f := ev.failures[0]
-		add(true, atom(f.tool), project(), fmt.Sprintf("unresolved failure of %s (%d tests failed): fix it and run the same validation again", f.failure().Name, f.TestsFailed))
+		add(true, toolName(f.tool), project(), fmt.Sprintf("unresolved failure of %s (%d tests failed): fix it and run the same validation again", f.failure().Name, f.TestsFailed))
 	}
 	if has && len(ev.failures) == 0 && ev.unproven(v, s) {
 		tool, why := "read_workspace_changes", "files changed and no later validation passed; review them, then run the Project's tests"
 		if n := len(ev.runs); n > 0 {
-			tool, why = atom(ev.runs[n-1].tool), "files changed since the last proven pass; run it again"
+			tool, why = toolName(ev.runs[n-1].tool), "files changed since the last proven pass; run it again"
 		}
 		add(true, tool, project(), why)
 	}
@@ -108,8 +108,11 @@ func jobItems(c Core) []map[string]any {
 }
 
 func unknownWhy(list []Unknown) string {
+	if len(list) == 0 {
+		return ""
+	}
 	u := list[len(list)-1]
-	return fmt.Sprintf("nobody could prove how %s (%s) ended; see what changed before running it again", atom(u.Tool), atom(string(u.Execution)))
+	return fmt.Sprintf("nobody could prove how %s (%s) ended; see what changed before running it again", toolName(u.Tool), atom(string(u.Execution)))
 }
 
 // continuation is the exact entry for going on. The caller adds the instruction.

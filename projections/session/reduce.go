@@ -10,14 +10,20 @@ import (
 // recent files, changed paths, failure identities, next actions, at last the characters of
 // the excerpts. Lifecycle, mode, states, counts and the basis always stay.
 func (b *Brief) reduce(budget int) {
-	steps := []func() bool{b.Task.Context.shrink, b.Progress.Recent.drop, b.Progress.Changed.drop,
-		b.Validation.Failures.drop, b.NextActions.drop}
-	for _, step := range steps {
-		for size(b) > budget && step() {
-		}
-	}
-	if over := size(b) - budget; over > 0 {
+	within(b, budget, b.Task.Context.shed, b.Progress.Recent.shed, b.Progress.Changed.shed,
+		b.Validation.Failures.shed, b.NextActions.shed)
+	if size(b) > budget {
 		b.shorten(budget)
+	}
+}
+
+// within applies the steps in order, each until it has nothing left, as long as v is over budget.
+func within(v any, budget int, steps ...func(over int) bool) {
+	over := size(v) - budget
+	for _, step := range steps {
+		for over > 0 && step(over) {
+			over = size(v) - budget
+		}
 	}
 }
 

@@ -61,12 +61,17 @@ func (l *List[T]) count() {
 	l.Truncated = l.Returned < l.Total
 }
 
-// drop removes the last item and reports whether there was one.
-func (l *List[T]) drop() bool {
+// shed removes items from the end until over bytes of JSON are freed or none is left, and
+// reports whether there was one.
+func (l *List[T]) shed(over int) bool {
 	if len(l.Items) == 0 {
 		return false
 	}
-	l.Items = l.Items[:len(l.Items)-1]
+	for over > 0 && len(l.Items) > 0 {
+		last := len(l.Items) - 1
+		over -= size(l.Items[last]) + 1
+		l.Items = l.Items[:last]
+	}
 	l.count()
 	return true
 }

@@ -123,18 +123,21 @@ func tellStart(e event.ToolCallStarted) string {
 
 func tellFinish(e event.ToolCallFinished) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s in %d ms%s", brief(e.Tool), e.Status, e.DurationMS, as(e.Role))
 	if e.Promoted {
-		fmt.Fprintf(&b, ", goes on as Job %s", e.Execution)
+		fmt.Fprintf(&b, "%s goes on as Job %s after %d ms%s", brief(e.Tool), e.Execution, e.DurationMS, as(e.Role))
+	} else {
+		fmt.Fprintf(&b, "%s %s in %d ms%s", brief(e.Tool), e.Status, e.DurationMS, as(e.Role))
 	}
 	b.WriteString(exit(e.ExitCode))
-	if e.ErrorKind != "" {
-		b.WriteString(", " + brief(e.ErrorKind))
-	} else if e.FailureKind != "" {
-		b.WriteString(", " + brief(e.FailureKind))
+	kind := e.ErrorKind
+	if kind == "" {
+		kind = e.FailureKind
 	}
-	if e.Effect.State != "" && e.Effect.State != event.Completed && !e.Promoted {
-		b.WriteString(", " + state(e.Effect))
+	if kind != "" {
+		b.WriteString(", " + brief(kind))
+	}
+	if s := e.Effect.State; s != "" && s != event.Completed && string(s) != kind && !e.Promoted {
+		b.WriteString(", " + string(s))
 	}
 	if len(e.Changed) > 0 {
 		b.WriteString(", " + paths("changed", e.Changed, len(e.Changed)))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"webcodex/eventlog/event"
+	"webcodex/internal/redact"
 )
 
 // Head is what a Session is, in every view of it.
@@ -20,8 +21,7 @@ type Head struct {
 }
 
 func head(c Core) Head {
-	title, _ := cut(c.Title, MaxTitleChars)
-	return Head{SessionID: c.ID, Project: projectOf(c), Title: title, Mode: c.Mode, Guards: c.Guards,
+	return Head{SessionID: c.ID, Project: projectOf(c), Title: redact.Text(c.Title, MaxTitleChars), Mode: c.Mode, Guards: c.Guards,
 		Context: c.Context, Lifecycle: c.Lifecycle,
 		CreatedAt: event.FormatTime(c.CreatedAt), UpdatedAt: event.FormatTime(c.UpdatedAt)}
 }

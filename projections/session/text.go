@@ -35,3 +35,8 @@ func optional(s string) *string {
 	}
 	return &s
 }
+
+func toolName(s string) string {
+	t, _ := cut(s, MaxToolChars)
+	return t
+}

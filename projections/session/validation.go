@@ -109,7 +109,7 @@ func (r run) outcome() string {
 }
 
 func (r run) show() Run {
-	return Run{EventID: r.id, At: event.FormatTime(r.at), Tool: atom(r.tool), Kind: atom(r.Kind), TargetID: atom(r.TargetID),
+	return Run{EventID: r.id, At: event.FormatTime(r.at), Tool: toolName(r.tool), Kind: atom(r.Kind), TargetID: atom(r.TargetID),
 		Outcome: r.outcome(), TestsRun: r.TestsRun, TestsFailed: r.TestsFailed, TestsSkipped: r.TestsSkipped}
 }
 
@@ -118,7 +118,7 @@ func (r run) failure() Failure {
 	if r.TestsFailed > 0 {
 		kind = "test"
 	}
-	name := atom(r.tool)
+	name := toolName(r.tool)
 	if r.TargetID != "" {
 		name += " " + atom(r.TargetID)
 	}
