@@ -27,10 +27,12 @@ type member struct {
 }
 
 // matcher says which processes belong: those of a session or group whose leader is named
-// (with the leader's start time, 0: any), and those that carry a mark.
+// (with the leader's start time, 0: any), those that carry a mark, and those that can still
+// write to one of our pipes although they have shed both.
 type matcher struct {
 	sessions map[int]uint64
 	marks    func(string) bool
+	pipes    map[string]bool // as /proc names them; only while output has not ended
 }
 
 // Leftover is what a dead life may have left running.

@@ -82,7 +82,7 @@ func startTime(k *unix.KinfoProc) uint64 {
 	return uint64(k.Proc.P_starttime.Sec)*1_000_000 + uint64(k.Proc.P_starttime.Usec)
 }
 
-func startOf(pid int) uint64 {
+func StartOf(pid int) uint64 {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
 		return 0
@@ -103,3 +103,6 @@ func markIn(pid int) string {
 	}
 	return ""
 }
+
+// pipeNames: a pipe cannot be followed to its holders here.
+func pipeNames([]*os.File) map[string]bool { return nil }

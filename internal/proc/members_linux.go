@@ -78,7 +78,47 @@ func (m matcher) belongs(st stat) bool {
 		}
 	}
 	mark := markIn(st.pid)
-	return mark != "" && m.marks(mark)
+	return mark != "" && m.marks(mark) || len(m.pipes) > 0 && m.writes(st.pid)
+}
+
+// writes reports that a process holds the writing end of one of our pipes. A child that is
+// being started holds copies of the reading ends for a moment; that does not count.
+func (m matcher) writes(pid int) bool {
+	base := "/proc/" + strconv.Itoa(pid)
+	for _, fd := range numbers(base + "/fd") {
+		link, err := os.Readlink(base + "/fd/" + strconv.Itoa(fd))
+		if err != nil || !m.pipes[link] {
+			continue
+		}
+		info, err := os.ReadFile(base + "/fdinfo/" + strconv.Itoa(fd))
+		if err != nil {
+			continue
+		}
+		if _, rest, ok := bytes.Cut(info, []byte("flags:")); ok {
+			word, _, _ := bytes.Cut(bytes.TrimSpace(rest), []byte("\n"))
+			if flags, err := strconv.ParseUint(string(word), 8, 64); err == nil && flags&unix.O_ACCMODE == unix.O_WRONLY {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pipeNames are the pipes as /proc/N/fd shows them.
+func pipeNames(files []*os.File) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range files {
+		conn, err := f.SyscallConn()
+		if err != nil {
+			continue
+		}
+		_ = conn.Control(func(fd uintptr) {
+			if name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(fd))); err == nil {
+				out[name] = true
+			}
+		})
+	}
+	return out
 }
 
 // signalMember signals the process that was matched and no other: the handle is opened first
@@ -130,8 +170,8 @@ func readStat(pid int) (stat, bool) {
 		name: string(raw[open+1 : end])}, true
 }
 
-// startOf is the start time of a process, 0 where it cannot be read.
-func startOf(pid int) uint64 {
+// StartOf is the start time of a process, 0 where it cannot be read.
+func StartOf(pid int) uint64 {
 	st, _ := readStat(pid)
 	return st.start
 }

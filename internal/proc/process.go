@@ -185,7 +185,7 @@ func drain(from *os.File, to *Tail, tee func([]byte), notify func()) {
 }
 
 // Identity tells the child apart from a later process with the same pid.
-func (p *Process) Identity() Identity { return Identity{PID: p.pid, Start: startOf(p.pid)} }
+func (p *Process) Identity() Identity { return Identity{PID: p.pid, Start: StartOf(p.pid)} }
 
 // Wait blocks until the execution has ended: the child by itself, at its time-out, or because
 // ctx ended, and then all that belongs to it. It must be called once.
@@ -277,7 +277,11 @@ func (p *Process) settle(e *Exit, forced bool) {
 // match decides which processes belong to this execution.
 func (p *Process) match() matcher {
 	id := p.c.Mark
-	return matcher{sessions: map[int]uint64{p.pid: 0}, marks: func(mark string) bool { return carries(mark, id) }}
+	m := matcher{sessions: map[int]uint64{p.pid: 0}, marks: func(mark string) bool { return carries(mark, id) }}
+	if !within(p.drained, 0) {
+		m.pipes = pipeNames(p.readers[:])
+	}
+	return m
 }
 
 func within(done <-chan struct{}, d time.Duration) bool {
