@@ -107,11 +107,13 @@ func (c *control) open(ctx context.Context, method, path string, query url.Value
 		return nil, err
 	}
 	resp, err := c.http.Do(req)
-	if errors.Is(err, errNoServer) {
-		return nil, failf(exitNoServer, "the server has gone: start it again with `webcodex up`")
+	if err != nil && ctx.Err() == nil {
+		// A connection that breaks is a server that goes: a killed one can still be connected
+		// to while a child of it is between fork and exec.
+		return nil, failf(exitNoServer, "%w any more: start it again with `webcodex up` (%v)", errNoServer, unwrapURL(err))
 	}
 	if err != nil {
-		return nil, failf(exitNoServer, "the server does not answer: %v", unwrapURL(err))
+		return nil, ctx.Err()
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp.Body, nil

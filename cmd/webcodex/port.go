@@ -7,12 +7,16 @@ import (
 	"net/netip"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // Ports of a data directory's first `up` (ruling 15).
 const (
 	firstPort  = 8787
 	portsTried = 100
+	// A remembered port that is taken is tried again this often.
+	reopenTries = 5
+	reopenPause = 50 * time.Millisecond
 )
 
 // listen takes the port hosts connect to. With an explicit address it is that one; else the
@@ -30,7 +34,7 @@ func listen(explicit string, saved int) (l net.Listener, remember int, err error
 	}
 	local := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	if saved != 0 {
-		l, err := listenOn(netip.AddrPortFrom(local, uint16(saved)))
+		l, err := reopen(netip.AddrPortFrom(local, uint16(saved)))
 		return l, saved, err
 	}
 	for port := firstPort; port < firstPort+portsTried; port++ {
@@ -56,6 +60,22 @@ func listenOn(addr netip.AddrPort) (net.Listener, error) {
 			addr.Port(), portHolder(addr.Port()))
 	}
 	return nil, failf(exitFailed, "port %d cannot be opened: %v", addr.Port(), cause(err))
+}
+
+// reopen takes our own port again. A server that was killed while it started a child holds
+// the port until the child has begun, so a taken port is tried again for a moment.
+func reopen(addr netip.AddrPort) (l net.Listener, err error) {
+	for range reopenTries {
+		l, err = net.Listen("tcp", addr.String())
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+		time.Sleep(reopenPause)
+	}
+	if err == nil {
+		return l, nil
+	}
+	return listenOn(addr)
 }
 
 // loopback reads HOST:PORT and refuses an address that other machines could reach: the

@@ -64,6 +64,11 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	exe, err := exec.LookPath("webcodex")
 	ts.Check(err)
 	env := []string{"HOME=" + ts.Getenv("HOME"), "XDG_STATE_HOME=" + ts.Getenv("XDG_STATE_HOME")}
+	for i, a := range args {
+		if _, err := os.Stat(ts.MkAbs(a)); err == nil {
+			args[i] = ts.MkAbs(a)
+		}
+	}
 	c, err := startChild(context.Background(), exe, env, args...)
 	ts.Check(err)
 	ts.Setenv("url", c.ready.MCPURL)

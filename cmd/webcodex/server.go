@@ -42,7 +42,7 @@ type server struct {
 	edge   *mcp.Server
 
 	runnerStop context.CancelFunc // nil until the Runner serves
-	runnerDone chan struct{} // closed when the Runner has stopped serving
+	runnerDone chan struct{}      // closed when the Runner has stopped serving
 
 	tcpListener, controlListener net.Listener
 	tcp, control                 *http.Server
