@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -37,8 +38,12 @@ func suite(t *testing.T, n nodeDir, url, era, baseline string) {
 	cli := filepath.Join(n.dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
 	out, err := n.run(t, 5*time.Minute, cli, "server", "--url", url, "--requirements", era,
 		"--expected-failures", known, "-o", t.TempDir())
-	t.Log(tail(out))
 	if err != nil {
-		t.Errorf("the suite: %v", err)
+		t.Errorf("the suite: %v\n%s", err, tail(out))
 	}
+	_, summary, ok := strings.Cut(out, "=== SUMMARY ===")
+	if !ok {
+		t.Fatal("the suite ran nothing")
+	}
+	t.Log(summary)
 }
