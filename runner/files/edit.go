@@ -49,31 +49,43 @@ func (s *service) edit(ctx context.Context, p *runner.Project, in wire.EditFiles
 	defer s.exclusive(p.Root, p.Fingerprint)()
 	pl := &plan{p: p}
 	defer pl.close()
-	for i, c := range in.Changes {
-		if err := ctx.Err(); err != nil {
-			return wire.EditFilesOut{}, timedOut(ctx)
-		}
-		if err := pl.add(i, c); err != nil {
-			return wire.EditFilesOut{}, err
-		}
-	}
-	if len(pl.conflicts) > 0 {
-		return wire.EditFilesOut{}, conflicted(pl.conflicts)
-	}
-	if err := pl.distinct(); err != nil {
+	if err := pl.make(ctx, in.Changes); err != nil {
 		return wire.EditFilesOut{}, err
-	}
-	out := wire.EditFilesOut{DryRun: in.DryRun, Files: pl.files, ChangedPaths: []string{}}
-	if in.DryRun {
-		would := pl.applied > 0
-		out.WouldChange = &would
-		return out, nil
 	}
 	if err := s.transact(ctx, pl.steps); err != nil {
 		return wire.EditFilesOut{}, err
 	}
-	out.Changed, out.AppliedCount, out.ChangedPaths = pl.applied > 0, pl.applied, pl.changedPaths()
-	return out, nil
+	return wire.EditFilesOut{Files: pl.files, Changed: pl.applied > 0, AppliedCount: pl.applied, ChangedPaths: pl.changedPaths()}, nil
+}
+
+// preview answers it for a dry run.
+func (s *service) preview(ctx context.Context, p *runner.Project, in wire.EditFilesIn) (wire.EditFilesOut, error) {
+	if err := checkChanges(in.Changes); err != nil {
+		return wire.EditFilesOut{}, err
+	}
+	pl := &plan{p: p}
+	defer pl.close()
+	if err := pl.make(ctx, in.Changes); err != nil {
+		return wire.EditFilesOut{}, err
+	}
+	would := pl.applied > 0
+	return wire.EditFilesOut{DryRun: true, WouldChange: &would, Files: pl.files, ChangedPaths: []string{}}, nil
+}
+
+// make plans all changes; nothing is written yet.
+func (pl *plan) make(ctx context.Context, changes []wire.Change) error {
+	for i, c := range changes {
+		if ctx.Err() != nil {
+			return timedOut(ctx)
+		}
+		if err := pl.add(i, c); err != nil {
+			return err
+		}
+	}
+	if len(pl.conflicts) > 0 {
+		return conflicted(pl.conflicts)
+	}
+	return pl.distinct()
 }
 
 func (pl *plan) changedPaths() []string {

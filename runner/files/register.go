@@ -31,6 +31,7 @@ func Register(r *runner.Runner) {
 	runner.Read(r, wire.OpOverview, s.overview)
 	runner.Read(r, wire.OpSearchTexts, s.searchTexts)
 	runner.Read(r, wire.OpSearchFile, s.searchFile)
+	runner.Read(r, wire.OpPreviewEdit, s.preview)
 	runner.Effect(r, wire.OpEditFiles, s.edit)
 	runner.Effect(r, wire.OpWriteFile, s.write)
 	runner.Effect(r, wire.OpDeleteFiles, s.remove)

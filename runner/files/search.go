@@ -21,11 +21,11 @@ func (s *service) searchTexts(ctx context.Context, p *runner.Project, in wire.Se
 	if len(in.Queries) == 0 || len(in.Queries) > wire.MaxSearchQueries {
 		return wire.SearchTextsOut{}, badArgument("queries", "queries must have 1 to %d entries", wire.MaxSearchQueries)
 	}
-	limit := time.Duration(in.TimeoutMS) * time.Millisecond
-	if limit <= 0 || limit > wire.MaxSearchTimeoutSecs*time.Second {
-		limit = wire.SearchTimeoutSecs * time.Second
+	longest := 0
+	for _, q := range in.Queries {
+		longest = max(longest, timeoutOf(q))
 	}
-	within, stop := context.WithTimeout(ctx, limit)
+	within, stop := context.WithTimeout(ctx, time.Duration(longest)*time.Second)
 	defer stop()
 	l := &listing{p: p}
 	out := wire.SearchTextsOut{Items: make([]wire.SearchResult, len(in.Queries))}
@@ -48,6 +48,10 @@ func (s *service) searchTexts(ctx context.Context, p *runner.Project, in wire.Se
 	return out, nil
 }
 
+func timeoutOf(q wire.SearchQuery) int {
+	return clamp(q.TimeoutSecs, wire.SearchTimeoutSecs, 1, wire.MaxSearchTimeoutSecs)
+}
+
 // query is one search over a listing.
 func (s *service) query(ctx context.Context, l *listing, q wire.SearchQuery, budget int) (wire.SearchResult, int, error) {
 	if err := refuseMode(q.Mode); err != nil {
@@ -61,6 +65,8 @@ func (s *service) query(ctx context.Context, l *listing, q wire.SearchQuery, bud
 	if err != nil {
 		return wire.SearchResult{}, 0, err
 	}
+	ctx, stop := context.WithTimeout(ctx, time.Duration(timeoutOf(q))*time.Second)
+	defer stop()
 	t := newTree(l.p.Root)
 	defer t.close()
 	found, base, all, err := filesOf(ctx, l, t, q.Path)

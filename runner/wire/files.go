@@ -14,6 +14,8 @@ const (
 	OpSearchTexts Op = "search_texts"
 	// OpSearchFile searches one file.
 	OpSearchFile Op = "search_file"
+	// OpPreviewEdit tells what OpEditFiles would do, and does nothing.
+	OpPreviewEdit Op = "preview_edit"
 	// OpEditFiles changes up to MaxChanges files, all or none.
 	OpEditFiles Op = "edit_files"
 	// OpWriteFile writes one whole file.
@@ -55,7 +57,7 @@ const (
 	// SearchLimit and MaxSearchLimit are matches (or files) of one query.
 	SearchLimit    = 50
 	MaxSearchLimit = 200
-	// SearchTimeoutSecs and MaxSearchTimeoutSecs bound all queries of a call together.
+	// SearchTimeoutSecs and MaxSearchTimeoutSecs of one query, and of a call.
 	SearchTimeoutSecs    = 30
 	MaxSearchTimeoutSecs = 120
 	// FileContext is the default number of lines around a match of one file.
@@ -238,10 +240,9 @@ const (
 	TruncatedSize    = "file_size"
 )
 
-// SearchTextsIn holds the queries; TimeoutMS bounds them all together.
+// SearchTextsIn holds the queries. They share the longest of their limits, and each has its own.
 type SearchTextsIn struct {
-	Queries   []SearchQuery `json:"queries"`
-	TimeoutMS int64         `json:"timeout_ms"`
+	Queries []SearchQuery `json:"queries"`
 }
 
 // SearchQuery is one search: a Go regular expression applied line by line.
@@ -256,6 +257,8 @@ type SearchQuery struct {
 	After   int      `json:"after,omitempty"`
 	Limit   int      `json:"limit"`
 	Mode    string   `json:"mode"`
+	// TimeoutSecs after which it tells what it found so far; 0: SearchTimeoutSecs.
+	TimeoutSecs int `json:"timeout_secs"`
 }
 
 // SearchTextsOut answers per query.
@@ -349,7 +352,6 @@ const (
 // EditFilesIn is one transaction.
 type EditFilesIn struct {
 	Changes []Change `json:"changes"`
-	DryRun  bool     `json:"dry_run,omitempty"`
 }
 
 // Change is one file's change; which members are used depends on the kind.
@@ -370,11 +372,11 @@ type TextEdit struct {
 	Occurrence *int    `json:"occurrence,omitempty"` // from 1; absent: there must be exactly one match
 }
 
-// EditFilesOut tells what was changed, or with DryRun what would be.
+// EditFilesOut tells what was changed; of a preview, what would be.
 type EditFilesOut struct {
 	DryRun       bool          `json:"dry_run"`
 	Changed      bool          `json:"changed"`
-	WouldChange  *bool         `json:"would_change,omitempty"` // dry run
+	WouldChange  *bool         `json:"would_change,omitempty"` // of a preview
 	AppliedCount int           `json:"applied_count"`
 	Files        []ChangedFile `json:"files"`
 	ChangedPaths []string      `json:"changed_paths"`
@@ -448,6 +450,7 @@ func init() {
 	addOp[OverviewIn, OverviewOut](OpOverview, false)
 	addOp[SearchTextsIn, SearchTextsOut](OpSearchTexts, false)
 	addOp[SearchFileIn, SearchFileOut](OpSearchFile, false)
+	addOp[EditFilesIn, EditFilesOut](OpPreviewEdit, false)
 	addOp[EditFilesIn, EditFilesOut](OpEditFiles, true)
 	addOp[WriteFileIn, WriteFileOut](OpWriteFile, true)
 	addOp[DeleteFilesIn, DeleteFilesOut](OpDeleteFiles, true)

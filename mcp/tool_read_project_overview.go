@@ -1,0 +1,21 @@
+package mcp
+
+import (
+	"webcodex/commands/files"
+	"webcodex/mcp/schema"
+)
+
+var readProjectOverview = Tool{
+	Spec:  &files.Overview,
+	Title: "Look at a project",
+	Description: "Overview of a project by its file names: kinds of project, manifests, instruction and key files, source and " +
+		"test roots, top level, what to read first. A good first call in an unknown repository.",
+	Category: "files", Direct: true, Idempotent: true,
+	Input: schema.Object(
+		schema.Req("project", projectArg),
+		schema.Opt("session_id", sessionArg),
+		schema.Opt("path", pathArg("Directory to look at; default: the root.", 0)),
+		schema.Opt("max_depth", schema.Knob("Levels, 1 to 4; default 2.")),
+		schema.Opt("limit", schema.Knob("Entries looked at, 20 to 500; default 200.")),
+	),
+}
