@@ -30,7 +30,11 @@ var diffFlags = []string{
 	"--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--submodule=short",
 	"--no-color", "--no-color-moved", "--ws-error-highlight=none", "--no-relative", "--src-prefix=a/", "--dst-prefix=b/",
 	"--find-renames", "-l" + renameLimit, "--diff-algorithm=myers", "--indent-heuristic",
-	"--unified=3", "--inter-hunk-context=0",
+}
+
+// patchFlags pin the text of a patch.
+var patchFlags = []string{
+	"--patch", "--unified=3", "--inter-hunk-context=0",
 	"--output-indicator-new=+", "--output-indicator-old=-", "--output-indicator-context= ",
 }
 
@@ -84,7 +88,7 @@ func (r *Repo) headTree(ctx context.Context) (string, error) {
 // Patch streams unified diff text to read. A reader may return Enough. A line in it that
 // names an odd file is C-quoted (see PatchReader).
 func (r *Repo) Patch(ctx context.Context, s Scope, read func(io.Reader) error) error {
-	args, err := r.diffArgs(ctx, s, "--patch")
+	args, err := r.diffArgs(ctx, s, patchFlags...)
 	if err != nil {
 		return err
 	}
