@@ -25,7 +25,7 @@ func (s *Server) guardPanics(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 			s.cfg.Logger.Error("request panicked", "method", method, "stack", string(debug.Stack()))
 			if method == "tools/call" {
-				res, err = refusal(fault.New(fault.Internal, "the server failed inside; the details are in its log")), nil
+				res, err = inEra(req, refusal(fault.New(fault.Internal, "the server failed inside; the details are in its log"))), nil
 				return
 			}
 			res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "the server failed inside; the details are in its log"}
@@ -73,7 +73,7 @@ func (s *Server) callTools(next sdk.MethodHandler) sdk.MethodHandler {
 			res, err := next(ctx, method, req)
 			return res, nameUnknown(err)
 		}
-		return s.run(ctx, tool, c, r), nil
+		return inEra(req, s.run(ctx, tool, c, r)), nil
 	}
 }
 
