@@ -55,7 +55,9 @@ func TestSnapshotPlusTailIsTheFold(t *testing.T) {
 	})
 }
 
-// The fold of the stored bytes is the fold of what was committed.
+// The fold of the stored bytes is the fold of what was committed, twice the same to the byte.
+//
+// Covers: EVT-29, CON-01
 func TestFoldOfStoredBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := drawHistory(t, 15)
@@ -74,6 +76,9 @@ func TestFoldOfStoredBytes(t *testing.T) {
 		once, twice := fold(View{}, decoded), fold(View{}, decoded)
 		if diff := cmp.Diff(stateOf(once), stateOf(twice)); diff != "" {
 			t.Fatal(diff)
+		}
+		if once.Core.Version != uint64(len(h.commits)) || once.Core.Observed != h.view().Core.Observed {
+			t.Fatalf("version %d, %d observed", once.Core.Version, once.Core.Observed)
 		}
 		a, b := views(once), views(twice)
 		if diff := cmp.Diff(a, b); diff != "" {

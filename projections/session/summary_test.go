@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -130,6 +131,57 @@ func TestRecorderPairCountsOnce(t *testing.T) {
 	pair("wc_inv_2", event.RoleRecorder)
 	if s := NewSummary(h.view(), nil); s.Counts.ToolCalls != 3 || s.EventsTotal != 9 {
 		t.Fatalf("%d calls of %d raw events", s.Counts.ToolCalls, s.EventsTotal)
+	}
+}
+
+// Covers: EVT-11
+func TestCorrelationNeverReachesAnotherSession(t *testing.T) {
+	s := NewStore()
+	seq := uint64(0)
+	ids := []event.SessionID{testID, "wc_sess_00000000000000000000000000000002"}
+	for i, role := range []event.Role{event.RoleRecorder, event.RoleBusiness} {
+		h := newHistory()
+		h.id = ids[i]
+		h.commit(created("one of two"))
+		h.commitAs("wc_inv_1", event.ToolCallStarted{Call: event.CallID(role), Role: role, Tool: "read_files"},
+			event.ToolCallFinished{Call: event.CallID(role), Role: role, Tool: "read_files", Status: event.StatusSucceeded})
+		for _, c := range h.commits {
+			seq++
+			s.Apply(seq, c.Hash, c.Commit)
+		}
+	}
+	for _, id := range ids {
+		if n := NewSummary(must(s.View(id))(t), nil).Counts.ToolCalls; n != 1 {
+			t.Errorf("%s counts %d", id, n)
+		}
+	}
+}
+
+// Covers: EVT-18
+func TestKindsAreClosed(t *testing.T) {
+	closed := map[Kind]bool{"": true, "task_instruction": true, "tool_call_started": true, "tool_call_finished": true,
+		"session_closed": true, "session_execution_context_updated": true, "validation_job_terminal": true}
+	seen := map[Kind]bool{}
+	for _, name := range event.Names() {
+		e, _ := event.New(name)
+		se, ok := reflect.ValueOf(e).Elem().Interface().(event.SessionEvent)
+		if !ok {
+			continue
+		}
+		k := TailKind(se)
+		if !closed[k] {
+			t.Errorf("%s has the kind %q", name, k)
+		}
+		seen[k] = true
+	}
+	seen[TailKind(event.ExecutionFinished{Validation: &event.Validation{}})] = true
+	if len(seen) != len(closed) {
+		t.Errorf("kinds in use: %v", seen)
+	}
+	h := began("not ours") // an event of another kind in the commit counts and shows as nothing
+	h.commit(event.LogCreated{Epoch: "e"}, event.ToolCallStarted{Call: "c", Tool: "read_files"})
+	if v := h.view(); v.Core.Observed != 2 || v.Tail.Len() != 2 || v.Tail.Items()[1].Index != 1 {
+		t.Errorf("%d observed, %d retained", v.Core.Observed, v.Tail.Len())
 	}
 }
 
