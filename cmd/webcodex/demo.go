@@ -171,8 +171,17 @@ func (d *demo) makeRepository(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("git %s: %w: %s", args[0], err, out)
 		}
 	}
+	// A cold build cache takes longer than a call waits; the story is not about compiling.
+	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "./...")
+	cmd.Dir, cmd.Env = d.repo, append(os.Environ(), offline...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go does not build the scratch module: %w: %s", err, out)
+	}
 	return d.repo, nil
 }
+
+// offline keeps the go command from the network: the scratch module needs nothing from it.
+var offline = []string{"GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off"}
 
 // up starts a server process and connects a fresh window to it, over HTTP as a host would.
 func (d *demo) up(ctx context.Context) (string, error) {
@@ -180,9 +189,7 @@ func (d *demo) up(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The scratch module needs nothing from anywhere.
-	env := []string{"GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off"}
-	if d.server, err = startChild(ctx, self, env, "--data", d.data, "--listen", "127.0.0.1:0", "--", d.repo); err != nil {
+	if d.server, err = startChild(ctx, self, offline, "--data", d.data, "--listen", "127.0.0.1:0", "--", d.repo); err != nil {
 		return "", err
 	}
 	if d.project != "" && d.project != d.server.ready.Project {

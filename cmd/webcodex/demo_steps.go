@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,7 @@ func (d *demo) search(ctx context.Context) (string, error) {
 			Backend string `json:"backend"`
 		} `json:"items"`
 	}
-	_, err := d.call(ctx, "search_project_texts", d.on(map[string]any{"queries": []map[string]any{{"query": "func Add("}}}), &out)
+	_, err := d.call(ctx, "search_project_texts", d.on(map[string]any{"queries": []map[string]any{{"pattern": `func Add\(`}}}), &out)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +68,7 @@ func (d *demo) readCalc(ctx context.Context) (readItem, error) {
 	var out struct {
 		Items []readItem `json:"items"`
 	}
-	_, err := d.call(ctx, "read_files", d.on(map[string]any{"files": []map[string]any{{"path": "calc.go"}}}), &out)
+	_, err := d.call(ctx, "read_files", d.on(map[string]any{"items": []map[string]any{{"path": "calc.go"}}}), &out)
 	if err != nil {
 		return readItem{}, err
 	}
@@ -90,10 +91,11 @@ func (d *demo) read(ctx context.Context) (string, error) {
 
 // testOut is what go_test tells.
 type testOut struct {
-	Passed *bool `json:"passed"`
-	Run    int   `json:"tests_run_count"`
-	Failed int   `json:"tests_failed"`
-	Tests  []struct {
+	Passed   *bool `json:"passed"`
+	Promoted bool  `json:"promoted_to_job"`
+	Run      int   `json:"tests_run_count"`
+	Failed   int   `json:"tests_failed"`
+	Tests    []struct {
 		Name    string `json:"name"`
 		Message string `json:"message"`
 	} `json:"failed_tests"`
@@ -101,8 +103,10 @@ type testOut struct {
 
 func (d *demo) goTest(ctx context.Context) (testOut, error) {
 	var out testOut
-	// A cold build cache takes longer than the grace; the demo waits for the result itself.
-	_, err := d.call(ctx, "go_test", d.on(map[string]any{"timeout_secs": 300, "sync_wait_secs": 290}), &out)
+	_, err := d.call(ctx, "go_test", d.on(map[string]any{"timeout_secs": 300}), &out)
+	if err == nil && out.Promoted {
+		err = errors.New("it took so long that it became a Job, although the build cache is warm")
+	}
 	return out, err
 }
 
@@ -262,11 +266,18 @@ func (d *demo) afterCrash(ctx context.Context) (string, error) {
 		len(d.recorded), plain(string(recovered.Effect.State))), nil
 }
 
-// gone reports whether no process has the id; one that is ending gets a moment.
+// gone reports whether no process with the id runs; one that is ending gets a moment. A dead
+// one that its new parent has not buried yet (Linux shows it as Z) is gone.
 func gone(pid int) bool {
 	for range 100 {
 		if syscall.Kill(pid, 0) == syscall.ESRCH {
 			return true
+		}
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+			after := stat[bytes.LastIndexByte(stat, ')')+1:]
+			if state := bytes.Fields(after); len(state) > 0 && (string(state[0]) == "Z" || string(state[0]) == "X") {
+				return true
+			}
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
