@@ -149,7 +149,7 @@ func headerValue(s string) string {
 	if plain {
 		return s
 	}
-	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
+	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(s)) + encodedSuffix
 }
 
 // remember keeps what later messages of the legacy eras need.

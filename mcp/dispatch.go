@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"encoding/base64"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if strings.TrimSpace(r.Header.Get("Content-Type")) == "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	decodeName(r.Header)
 	modern := version >= Modern || f.metaVersion >= Modern
 	if done := s.unknownMethod(w, f, modern); done {
 		return
@@ -42,6 +44,20 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.stateless.ServeHTTP(e.w, r)
 	}
 }
+
+// decodeName undoes the spelling of names that a header cannot carry; the SDK compares the
+// header with the message as it stands.
+func decodeName(h http.Header) {
+	rest, ok := strings.CutPrefix(h.Get("Mcp-Name"), encodedPrefix)
+	if rest, tail := strings.CutSuffix(rest, encodedSuffix); ok && tail {
+		if name, err := base64.StdEncoding.DecodeString(rest); err == nil {
+			h.Set("Mcp-Name", string(name))
+		}
+	}
+}
+
+// The marks of an encoded header value (SEP-2243).
+const encodedPrefix, encodedSuffix = "=?base64?", "?="
 
 // serveOther answers GET and DELETE: both belong to sessions of the legacy eras.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request, version, session string) {

@@ -57,6 +57,7 @@ func (s *Server) authorised(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
+	hangUp(w)
 	writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_token"})
 	return false
 }
@@ -113,7 +114,12 @@ func preflight(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// hangUp ends the connection after the answer. Otherwise the server would first read the
+// body that it has no interest in, at the caller's pace.
+func hangUp(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
+
 func refuse(w http.ResponseWriter, status int, kind, sentence string) {
+	hangUp(w)
 	writeJSON(w, status, map[string]string{"error": kind, "error_description": sentence})
 }
 

@@ -41,6 +41,7 @@ func readFrame(w http.ResponseWriter, r *http.Request) (f frame, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	if err != nil {
 		var large *http.MaxBytesError
+		hangUp(w)
 		if errors.As(err, &large) {
 			rpcError(w, http.StatusRequestEntityTooLarge, nil, codeInvalidRequest, "the request body is larger than 4 MiB", nil)
 			return f, false

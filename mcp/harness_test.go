@@ -230,7 +230,7 @@ func (r *rig) open(ctx context.Context, q request) *http.Response {
 	if q.host != "" {
 		req.Host = q.host
 	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: 5 * time.Second}}).Do(req)
 	if err != nil {
 		r.t.Fatal(err)
 	}

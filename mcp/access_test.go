@@ -1,0 +1,94 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"webcodex/commands/call"
+)
+
+// TestAccessFile: made once, 0600, kept; what others may read or write is not used; a new
+// token keeps the authority.
+func TestAccessFile(t *testing.T) {
+	dir := t.TempDir()
+	a, err := OpenAccess(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, TokenFile)
+	for _, name := range []string{TokenFile, ownerFile} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", name, info.Mode(), err)
+		}
+	}
+	b, err := OpenAccess(dir)
+	if err != nil || b.Token() != a.Token() || b.Principal().Actor != a.Principal().Actor {
+		t.Errorf("the second start has other access: %v", err)
+	}
+	if got, err := ReadToken(dir); err != nil || got != a.Token() {
+		t.Errorf("ReadToken: %v", err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenAccess(dir); err == nil || strings.Contains(err.Error(), a.Token()) {
+		t.Errorf("a token that others may read was used: %v", err)
+	}
+	if _, err := ReadToken(dir); err == nil {
+		t.Error("ReadToken used it")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	c, err := OpenAccess(dir)
+	if err != nil || c.Token() == a.Token() || c.Principal().Actor != a.Principal().Actor {
+		t.Errorf("after removal of the token: %v", err)
+	}
+	for name, bad := range map[string]string{"empty": "", "short": "wcx_abc", "two lines": c.Token() + "\nx"} {
+		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenAccess(dir); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, ownerFile), path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenAccess(dir); err == nil {
+		t.Error("a link was followed")
+	}
+}
+
+// TestFingerprints: domain-separated SHA-256 of group and owner, 64 lowercase hex; neither
+// the token nor the owner's id is in what is stored.
+//
+// Covers: AUTH-01
+func TestFingerprints(t *testing.T) {
+	owner := strings.Repeat("ab", 16)
+	p := newAccess("wcx_"+strings.Repeat("t", 43), owner).Principal()
+	sum := sha256.Sum256([]byte("38:webcodex.workflow-session-authority.v19:local-dev32:" + owner))
+	if p.Actor.Authority != hex.EncodeToString(sum[:]) {
+		t.Errorf("authority %s", p.Actor.Authority)
+	}
+	if p.Actor.Authority == p.Actor.Principal || len(p.Actor.Principal) != 64 {
+		t.Errorf("principal %s", p.Actor.Principal)
+	}
+	other := newAccess("wcx_"+strings.Repeat("t", 43), strings.Repeat("cd", 16)).Principal()
+	if other.Actor.Authority == p.Actor.Authority {
+		t.Error("two owners are one group")
+	}
+	if fingerprint("d", "ab", "c") == fingerprint("d", "a", "bc") {
+		t.Error("parts run into each other")
+	}
+	if len(p.Scopes) != 6 || !p.Scopes[call.ScopeJobRun] {
+		t.Errorf("scopes %v", p.Scopes)
+	}
+}
