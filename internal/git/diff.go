@@ -34,7 +34,7 @@ var diffFlags = []string{
 
 // patchFlags pin the text of a patch.
 var patchFlags = []string{
-	"--patch", "--unified=3", "--inter-hunk-context=0",
+	"--patch", "--abbrev=12", "--unified=3", "--inter-hunk-context=0",
 	"--output-indicator-new=+", "--output-indicator-old=-", "--output-indicator-context= ",
 }
 
