@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
@@ -25,7 +23,7 @@ import (
 // Options of New.
 type Options struct {
 	// Bus is the server's connection to the Runners' account.
-	Bus *nats.Conn
+	Bus *server.Conn
 	// Dir holds the key of the digests; the data directory.
 	Dir string
 	// Server names this life.
@@ -331,7 +329,7 @@ func (f *Fleet) Ask(ctx context.Context, t call.Target, op wire.Op, body json.Ra
 		return nil, unavailable()
 	case errors.Is(err, context.Canceled):
 		return nil, fault.Wrap(err, fault.Cancelled, "the call was cancelled")
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fault.Wrap(err, fault.Timeout, "the Runner did not answer in time")
 	case err != nil:
 		return nil, fault.Wrap(err, fault.RunnerUnavailable, "the Runner could not be asked")

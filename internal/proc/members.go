@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Identity is a process that can be recognised later. Start is the system's own start time
-// of it, 0 where it could not be read.
+// Identity is a process that can be recognised later. Start is a time, on the system's own
+// scale, at which it was alive: whoever has its pid and started later is another. 0: unknown.
 type Identity struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"`

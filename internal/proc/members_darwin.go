@@ -65,7 +65,7 @@ func (m matcher) belongs(k *unix.KinfoProc) bool {
 	group := int(k.Eproc.Pgid)
 	if leaderStart, named := m.sessions[group]; named {
 		leader, err := unix.SysctlKinfoProc("kern.proc.pid", group)
-		if leaderStart == 0 || (err == nil && startTime(leader) == leaderStart) || (err != nil && startTime(k) >= leaderStart) {
+		if leaderStart == 0 || (err == nil && startTime(leader) <= leaderStart) || (err != nil && startTime(k) >= leaderStart) {
 			return true
 		}
 	}
@@ -106,3 +106,6 @@ func markIn(pid int) string {
 
 // pipeNames: a pipe cannot be followed to its holders here.
 func pipeNames([]*os.File) map[string]bool { return nil }
+
+// identityOf names a child that is alive now.
+func identityOf(pid int) Identity { return Identity{PID: pid, Start: StartOf(pid)} }

@@ -6,22 +6,41 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// waitExit blocks until pid has ended, without collecting it, so that its id stays taken.
+// waitExit blocks until pid has ended, without collecting it, so that its id stays taken. It
+// waits in the poller: a thread in a blocking wait keeps a processor from the other work.
 func waitExit(pid int) {
-	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err == nil {
+		f := os.NewFile(uintptr(fd), "pidfd")
+		defer f.Close()
+		if conn, cerr := f.SyscallConn(); cerr == nil {
+			err = conn.Read(func(uintptr) bool { return hasExited(pid, unix.WNOHANG) })
 		}
+	}
+	for err != nil && !hasExited(pid, 0) {
 	}
 }
 
-// childDir is a name under which a child enters the opened directory itself.
-func childDir(dir *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) }
+// hasExited looks whether a child has ended; without WNOHANG it waits for it.
+func hasExited(pid, flags int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT|flags, nil)
+	if errors.Is(err, unix.EINTR) {
+		return false
+	}
+	return err != nil || info.Signo != 0
+}
+
+// childDir is a name under which a child enters the opened directory itself. It goes through
+// this process and not through the child's self, whose entries would have to be made first.
+func childDir(dir *os.File) string { return ownFiles + strconv.Itoa(int(dir.Fd())) }
+
+var ownFiles = "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/"
 
 // adopt makes orphaned descendants children of this process, where they can be found.
 func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
@@ -67,13 +86,13 @@ func (m matcher) belongs(st stat) bool {
 		if leaderStart == 0 {
 			return true
 		}
-		// Long after the fact the number may be another's: a living leader must be the one
-		// that was recorded; of a dead one a member alone keeps the number taken.
+		// Long after the fact the number may be another's: a living leader must be old enough
+		// to be the one that was recorded; of a dead one a member alone keeps the number taken.
 		if leader, alive := readStat(id); alive {
-			if leader.start == leaderStart {
+			if leader.start <= leaderStart {
 				return true
 			}
-		} else if st.start >= leaderStart {
+		} else if st.start+1 >= leaderStart {
 			return true
 		}
 	}
@@ -169,6 +188,14 @@ func readStat(pid int) (stat, bool) {
 	return stat{pid: pid, state: f[0][0], parent: number(1), group: number(2), session: number(3), start: start,
 		name: string(raw[open+1 : end])}, true
 }
+
+// identityOf names a child that is alive now. The clock is cheaper to read than the process.
+func identityOf(pid int) Identity {
+	return Identity{PID: pid, Start: uint64(BootTime() / (time.Second / userHZ))}
+}
+
+// userHZ is the unit of start times in /proc; it is the same on every architecture we build.
+const userHZ = 100
 
 // StartOf is the start time of a process, 0 where it cannot be read.
 func StartOf(pid int) uint64 {

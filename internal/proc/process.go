@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -56,7 +57,7 @@ type Process struct {
 	pid     int
 	started time.Time
 	exited  chan struct{} // the child has ended and is not yet collected
-	output  sync.WaitGroup
+	open    atomic.Int32  // output streams that have not ended
 	drained chan struct{} // both output streams have ended
 	readers [2]*os.File
 	stdin   *os.File
@@ -150,15 +151,19 @@ func (p *Process) follow() {
 			_ = p.stdin.Close()
 		}()
 	}
+	p.open.Store(int32(len(p.readers)))
 	for i, to := range []*Tail{p.c.Stdout, p.c.Stderr} {
 		tee := p.c.Tee
 		if i == 1 {
 			tee = nil
 		}
-		p.output.Add(1)
-		go func() { defer p.output.Done(); drain(p.readers[i], to, tee, p.c.Notify) }()
+		go func() {
+			drain(p.readers[i], to, tee, p.c.Notify)
+			if p.open.Add(-1) == 0 {
+				close(p.drained)
+			}
+		}()
 	}
-	go func() { p.output.Wait(); close(p.drained) }()
 	go func() { waitExit(p.pid); close(p.exited) }()
 }
 
@@ -185,7 +190,7 @@ func drain(from *os.File, to *Tail, tee func([]byte), notify func()) {
 }
 
 // Identity tells the child apart from a later process with the same pid.
-func (p *Process) Identity() Identity { return Identity{PID: p.pid, Start: StartOf(p.pid)} }
+func (p *Process) Identity() Identity { return identityOf(p.pid) }
 
 // Wait blocks until the execution has ended: the child by itself, at its time-out, or because
 // ctx ended, and then all that belongs to it. It must be called once.
