@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/internal/proc"
@@ -158,7 +156,7 @@ func (r *Runner) Projects() []*Project {
 
 // Serve connects to the server and serves until ctx ends. Then it takes nothing new, ends what
 // runs, tells the server the ends, and returns. It may be called once.
-func (r *Runner) Serve(ctx context.Context, nc *nats.Conn) error {
+func (r *Runner) Serve(ctx context.Context, nc *client.Conn) error {
 	link := client.New(nc, r.o.Client)
 	r.mu.Lock()
 	r.link, r.announce = link, link.Announce

@@ -16,6 +16,9 @@ import (
 	"webcodex/runner/wire"
 )
 
+// Conn is the connection that a link speaks over, so that nobody else needs to know NATS.
+type Conn = nats.Conn
+
 // Handlers serve what the server asks. Offer, Query and Cancel must return soon; Read is
 // called on its own goroutine.
 type Handlers struct {

@@ -25,6 +25,9 @@ const (
 	maxPending = 1024 // claims and results being handled at once, all Runners together
 )
 
+// Conn is the connection that the link speaks over, so that nobody else needs to know NATS.
+type Conn = nats.Conn
+
 // Handlers serve what Runners send. Claim and Result may block for seconds.
 type Handlers struct {
 	Hello  func(event.ClientID, wire.Hello) wire.HelloReply
@@ -106,6 +109,9 @@ func ask[Out any](ctx context.Context, nc *nats.Conn, c event.ClientID, v wire.V
 	msg, err := nc.RequestWithContext(ctx, wire.Subject(c, v), b)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return out, ErrGone
+	}
+	if errors.Is(err, nats.ErrTimeout) {
+		err = context.DeadlineExceeded
 	}
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", v, err)
