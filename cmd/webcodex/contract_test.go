@@ -1,0 +1,286 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"webcodex/commands/call"
+	"webcodex/commands/session"
+	"webcodex/eventlog/event"
+	"webcodex/mcp"
+	"webcodex/mcp/client"
+)
+
+// sample is a valid call of each tool that takes a session_id, but for project and session.
+var sample = map[string]args{
+	"work_on_project":            {"instruction": "go on"},
+	"close_session":              {},
+	"read_session_summary":       {},
+	"read_session_handoff":       {},
+	"finish_coding_task":         {},
+	"read_project_overview":      {},
+	"list_project_files":         {},
+	"list_project_tracked_files": {},
+	"read_files":                 {"items": []args{{"path": "add.go"}}},
+	"search_project_texts":       {"queries": []args{{"pattern": "Add"}}},
+	"search_file_context":        {"path": "add.go", "pattern": "Add"},
+	"edit_project_files":         {"changes": []args{{"kind": "create", "path": "swept.txt", "content": "x"}}},
+	"write_project_file":         {"path": "written.txt", "content": "x", "overwrite": true},
+	"delete_project_files":       {"paths": []string{"nothing.txt"}},
+	"get_git_status":             {},
+	"read_git_diff":              {},
+	"read_git_diff_hunks":        {},
+	"read_git_log":               {},
+	"read_workspace_changes":     {},
+	"restore_git_paths":          {"paths": []string{"add.go"}},
+	"run_process":                {"executable": "true"},
+	"run_script":                 {"language": "sh", "script": "true"},
+	"run_shell":                  {"command": "true"},
+	"go_test":                    {},
+	"cargo_test":                 {},
+	"stop_job":                   {"job_id": "wc_exec_00000000000000000000000000000000"},
+}
+
+func with(base args, extra ...args) args {
+	out := args{}
+	for _, m := range append([]args{base}, extra...) {
+		for k, v := range m {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// sessionTools are the catalogue's tools that take a session_id; one without a sample fails.
+func sessionTools(t *testing.T) []mcp.Tool {
+	t.Helper()
+	var out []mcp.Tool
+	for _, tool := range mcp.Catalogue() {
+		if _, takes := tool.Input.Prop("session_id"); !takes {
+			continue
+		}
+		if _, ok := sample[tool.Spec.Name]; !ok {
+			t.Errorf("%s has no sample call", tool.Spec.Name)
+			continue
+		}
+		out = append(out, tool)
+	}
+	return out
+}
+
+// Covers: SES-23
+func TestEveryToolAgainstAClosedSession(t *testing.T) {
+	w := newWorld(t, "process")
+	s := w.work(args{})
+	must[session.CloseOut](w, "close_session", args{"session_id": s.SessionID})
+	before := w.srv.log.SyncedSeq()
+	for _, tool := range sessionTools(t) {
+		name := tool.Spec.Name
+		a := with(sample[name], args{"session_id": s.SessionID})
+		if _, takes := tool.Input.Prop("project"); takes {
+			a["project"] = w.project
+		}
+		r := w.call(name, a)
+		denied := tool.Spec.Class != call.Observe && name != "close_session"
+		if got := r.Kind() == "session_closed"; got != denied {
+			t.Errorf("%s on a Closed Session: %s", name, r.Text)
+		}
+	}
+	if after := w.srv.log.SyncedSeq(); after != before {
+		t.Errorf("%d commits were written", after-before)
+	}
+	for _, f := range []string{"swept.txt", "written.txt"} {
+		if _, err := os.Stat(filepath.Join(w.repo, f)); err == nil {
+			t.Errorf("%s was written", f)
+		}
+	}
+}
+
+// Covers: AUTH-07, EXE-24
+func TestEveryToolAgainstASessionOfAnotherProject(t *testing.T) {
+	w := newWorld(t, "process")
+	s := w.work(args{})
+	for _, tool := range sessionTools(t) {
+		if _, takes := tool.Input.Prop("project"); takes {
+			w.refused(tool.Spec.Name, with(sample[tool.Spec.Name], args{"session_id": s.SessionID, "project": w.other}), "session_project_mismatch", "session_id")
+		}
+	}
+}
+
+// Covers: AUTH-09, HND-02
+func TestNoToolInfersASession(t *testing.T) {
+	w := newWorld(t, "process")
+	s := w.work(args{})
+	before := w.observed(s.SessionID)
+	for _, tool := range sessionTools(t) {
+		name := tool.Spec.Name
+		if tool.Spec.Plane != call.PlaneProject {
+			if name != "work_on_project" {
+				w.refused(name, with(sample[name], project(tool, w)), "invalid_arguments", "session_id")
+			}
+			continue
+		}
+		r := w.call(name, with(sample[name], args{"project": w.project}))
+		if r.IsError {
+			continue // a refusal by the tool itself; recorded nowhere either
+		}
+		var out struct {
+			Recorded *bool `json:"session_recorded"`
+		}
+		if err := r.Decode(&out); err != nil || out.Recorded == nil || *out.Recorded {
+			t.Errorf("%s does not say that it was not recorded: %s", name, r.Output)
+		}
+	}
+	if after := w.observed(s.SessionID); after != before {
+		t.Errorf("the Session that happened to be there got %d events", after-before)
+	}
+}
+
+func project(tool mcp.Tool, w *world) args {
+	if p, takes := tool.Input.Prop("project"); takes && p.Required {
+		return args{"project": w.project}
+	}
+	return args{}
+}
+
+// Covers: EVT-07, EVT-14
+func TestEveryProjectToolLeavesOnePair(t *testing.T) {
+	w := newWorld(t, "process")
+	s := w.work(args{})
+	for _, tool := range sessionTools(t) {
+		name, before := tool.Spec.Name, w.observed(s.SessionID)
+		if tool.Spec.Plane != call.PlaneProject {
+			continue
+		}
+		w.call(name, with(sample[name], args{"project": w.project, "session_id": s.SessionID}))
+		if got := w.observed(s.SessionID) - before; got != 2 {
+			t.Errorf("%s left %d events", name, got)
+		}
+	}
+	if core, _ := w.srv.store.Core(s.SessionID); len(core.Open) != 0 {
+		t.Errorf("%d calls are open", len(core.Open))
+	}
+}
+
+// Covers: STA-01, SES-04, AUTH-08, EVT-12, EVT-16
+func TestRetiredAndForeignArgumentsExistNowhere(t *testing.T) {
+	w := newWorld(t, "process")
+	s := w.work(args{})
+	for _, tool := range mcp.Catalogue() {
+		name := tool.Spec.Name
+		raw, err := json.Marshal(tool.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, takes := tool.Input.Prop("instruction"); takes != (name == "work_on_project") {
+			t.Errorf("%s takes an instruction: a second entry", name)
+		}
+		for _, gone := range []string{"resume_session_id", "allow_cross_project_session", "cross_project", "_session_id", "bind_current",
+			"new_session", "context_revision", "invocation_id", "logical_invocation_id", "call_id", "completion_id", "context_ack"} {
+			if strings.Contains(string(raw), `"`+gone+`"`) {
+				t.Errorf("%s takes %s", name, gone)
+			}
+			if sample[name] == nil {
+				continue
+			}
+			w.refused(name, with(sample[name], project(tool, w), args{"session_id": s.SessionID, gone: "x"}), "invalid_arguments", gone)
+		}
+	}
+	for _, retired := range []string{"start_coding_task", "resume_coding_task", "no_such_tool"} {
+		_, err := w.client.CallTool(t.Context(), retired, args{"instruction": "x", "project": w.project})
+		var rpc *client.RPCError
+		if !errors.As(err, &rpc) || rpc.Code != -32602 || !strings.Contains(string(rpc.Data), "unknown_tool") {
+			t.Errorf("%s: %v", retired, err)
+		}
+	}
+}
+
+// Covers: STA-05, STA-09
+func TestResumeShowsThePresentAndNoSnapshot(t *testing.T) {
+	w := newWorld(t, "process")
+	s := w.work(args{})
+	w.write(filepath.Join(w.repo, "add.go"), "package sample\n\n// NEWER\nfunc Add(a, b int) int { return a + b }\n")
+	again := w.work(args{"session_id": string(s.SessionID), "instruction": "go on"})
+	if again.Workspace.Status != "dirty" || again.Workspace.ChangedFiles != 1 || s.Workspace.Status != "clean" {
+		t.Errorf("first %+v, then %+v", s.Workspace, again.Workspace)
+	}
+	r := w.call("read_files", args{"project": again.Project, "session_id": s.SessionID, "items": []args{{"path": "add.go"}}})
+	if !strings.Contains(string(r.Output), "NEWER") {
+		t.Errorf("the file as it was: %s", r.Output)
+	}
+}
+
+// Covers: STA-14
+func TestStartCarriesNoInstructionBody(t *testing.T) {
+	w := newWorld(t, "process")
+	r := w.call("work_on_project", args{"project": w.project, "instruction": "x"})
+	if strings.Contains(r.Text, "INSTRUCTION_BODY_MARKER") || !strings.Contains(r.Text, "AGENTS.md") {
+		t.Errorf("%s", r.Text)
+	}
+}
+
+// Covers: EXE-20, EXE-22, EXE-37
+func TestAuthoredBoundsHoldWhateverTheWireCouldCarry(t *testing.T) {
+	w := newWorld(t, "process")
+	p := args{"project": w.project}
+	four := strings.Repeat("🙂", 4000) // 16,000 bytes in 4,000 characters
+	w.refused("run_shell", with(p, args{"command": four + "x"}), "invalid_arguments", "command")
+	w.refused("run_shell", with(p, args{"command": "x", "timeout_secs": 121}), "invalid_arguments", "timeout_secs")
+	w.refused("run_process", with(p, args{"executable": strings.Repeat("x", 1025)}), "invalid_arguments", "executable")
+	w.refused("run_process", with(p, args{"executable": "true", "args": make257()}), "invalid_arguments", "args")
+	w.refused("run_process", with(p, args{"executable": "true", "args": []string{strings.Repeat("x", 8193)}}), "invalid_arguments", "args[0]")
+	w.refused("run_process", with(p, args{"executable": "true", "cwd": strings.Repeat("x", 1025)}), "invalid_arguments", "cwd")
+	w.refused("run_process", with(p, args{"executable": "true", "timeout_secs": 0}), "invalid_arguments", "timeout_secs")
+	w.refused("run_process", with(p, args{"executable": "true", "timeout_secs": 3601}), "invalid_arguments", "timeout_secs")
+	w.refused("run_process", with(p, args{"executable": "true", "stdin": strings.Repeat("x", 64<<10+1)}), "invalid_arguments", "stdin")
+	w.refused("run_script", with(p, args{"language": "sh", "script": strings.Repeat("x", 512<<10+1)}), "invalid_arguments", "script")
+	w.refused("run_script", with(p, args{"language": "perl", "script": "x"}), "invalid_arguments", "language")
+	if r := w.call("run_shell", with(p, args{"command": four + "x"})); !strings.Contains(r.Text, "run_script") {
+		t.Errorf("the refusal names no way for a larger program: %s", r.Text)
+	}
+	if r := w.call("run_shell", with(p, args{"command": "printf ok #" + strings.Repeat("🙂", 3997)})); !r.Success {
+		t.Errorf("a command within the bound: %s", r.Text)
+	}
+}
+
+func make257() []string {
+	out := make([]string, 257)
+	for i := range out {
+		out[i] = "x"
+	}
+	return out
+}
+
+// Covers: STA-11, SES-02, AUTH-12
+func TestBadInputIsAnsweredAndWritesNothing(t *testing.T) {
+	w := newWorld(t, "process")
+	s := w.work(args{})
+	p := args{"project": w.project, "session_id": s.SessionID}
+	for name, tc := range map[string]struct {
+		tool        string
+		a           args
+		kind, field string
+	}{
+		"unknown field":     {"get_git_status", with(p, args{"colour": "red"}), "invalid_arguments", "colour"},
+		"missing field":     {"read_files", p, "invalid_arguments", "items"},
+		"wrong type":        {"read_files", with(p, args{"items": 5}), "invalid_arguments", "items"},
+		"wrong type inside": {"read_files", with(p, args{"items": []args{{"path": 5}}}), "invalid_arguments", "items[0].path"},
+		"no instruction":    {"work_on_project", args{"project": w.project}, "invalid_coding_instruction", "instruction"},
+		"long instruction":  {"work_on_project", args{"project": w.project, "instruction": strings.Repeat("x", 4001)}, "invalid_coding_instruction", "instruction"},
+		"chosen session id": {"work_on_project", args{"session_id": "wc_sess_mine", "instruction": "x"}, "unknown_session_id", "session_id"},
+		"malformed session": {"read_files", with(sample["read_files"], args{"project": w.project, "session_id": "../x"}), "unknown_session_id", "session_id"},
+		"unknown project":   {"read_files", with(sample["read_files"], args{"project": "agent:x:y"}), "unknown_project", "project"},
+		"no project":        {"read_files", sample["read_files"], "invalid_arguments", "project"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.refused(tc.tool, tc.a, tc.kind, tc.field)
+		})
+	}
+	if id := event.SessionID(s.SessionID); !id.Valid() {
+		t.Errorf("session id %s", id)
+	}
+}
