@@ -27,7 +27,7 @@ var importMap = map[string]entry{
 	"commands/call": {"the fixed pipeline of a tool call over a Spec; no tool logic",
 		[]string{"commands/aggregate", "eventlog", "eventlog/event", "projections/...", "runner/wire"}},
 	"commands/execution": {"the server's half of an execution: offer, grant, result, recovery",
-		[]string{"commands/aggregate", "commands/call", "eventlog", "eventlog/event", "projections/...", "runner/wire"}},
+		[]string{"commands/aggregate", "commands/call", "eventlog", "eventlog/event", "projections/...", "runner/wire", "runner/link/server"}},
 	"commands/files":    {"tools over files, search and edits", commandMay},
 	"commands/git":      {"tools over the git state of a Project", commandMay},
 	"commands/project":  {"tools over Projects", commandMay},
@@ -58,7 +58,7 @@ var importMap = map[string]entry{
 		[]string{"mcp/schema", "commands/...", "projections/...", "eventlog/event"}},
 	"mcp/client": {"an MCP client for call, demo and tests", nil},
 	"mcp/internal/fixtureserver": {"test only: the conformance suite's fixtures on our HTTP stack",
-		[]string{"mcp"}},
+		[]string{"mcp", "commands/call", "eventlog", "eventlog/event", "projections/session"}},
 
 	"internal/fault":  {"error kinds and what a caller can do about them", nil},
 	"internal/redact": {"secrets out of stored and printed text", nil},
