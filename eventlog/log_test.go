@@ -89,3 +89,13 @@ func TestAppendIsAppliedBeforeItReturns(t *testing.T) {
 		t.Fatalf("head %+v", h)
 	}
 }
+
+func mustAppend(t *testing.T, l *Log, a event.Aggregate) (Draft, Receipt) {
+	t.Helper()
+	d := draft(l, t, a)
+	r, err := l.Append(context.Background(), d)
+	if err != nil {
+		t.Fatalf("append: %v", err)
+	}
+	return d, r
+}
