@@ -25,6 +25,9 @@ type Range struct {
 // checks the chain of what it gives, and calls fn in order; an error of fn ends it. It uses
 // no fold and no checkpoint. Errors: fault log_damaged with the sequence, cancelled, fn's.
 func (l *Log) Replay(ctx context.Context, r Range, fn func(Entry) error) error {
+	if l.isClosed() {
+		return shuttingDown()
+	}
 	all := r.Aggregate == event.Aggregate{}
 	subject := ""
 	if !all {

@@ -161,13 +161,16 @@ func (l *Log) Admit() error {
 	if l.opts.ReadOnly {
 		return fault.New(fault.Unavailable, "the log is open for reading only")
 	}
-	l.gate.RLock()
-	closed := l.closed
-	l.gate.RUnlock()
-	if closed {
+	if l.isClosed() {
 		return shuttingDown()
 	}
 	return l.space.admit()
+}
+
+func (l *Log) isClosed() bool {
+	l.gate.RLock()
+	defer l.gate.RUnlock()
+	return l.closed
 }
 
 func shuttingDown() *fault.Error {
