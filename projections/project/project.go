@@ -1,0 +1,58 @@
+// Package project folds which Projects the log knows: those that a Runner has ever
+// registered, connected now or not.
+package project
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"webcodex/eventlog/event"
+)
+
+// Store is the fold. It is safe for concurrent use.
+type Store struct {
+	mu      sync.RWMutex
+	applied uint64
+	known   map[event.ProjectRef]event.ProjectRegistered
+}
+
+// NewStore makes an empty fold.
+func NewStore() *Store { return &Store{known: map[event.ProjectRef]event.ProjectRegistered{}} }
+
+// Apply implements eventlog.Fold.
+func (s *Store) Apply(seq uint64, _ string, c event.Commit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if seq <= s.applied {
+		return
+	}
+	s.applied = seq
+	for _, e := range c.Events {
+		if p, ok := e.(event.ProjectRegistered); ok {
+			s.known[p.Project] = p
+		}
+	}
+}
+
+// Registered is a Project as it was last registered.
+func (s *Store) Registered(r event.ProjectRef) (event.ProjectRegistered, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	p, ok := s.known[r]
+	return p, ok
+}
+
+// Known lists the Projects as they were last registered, ordered by id.
+func (s *Store) Known() []event.ProjectRegistered {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make([]event.ProjectRegistered, 0, len(s.known))
+	for _, p := range s.known {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b event.ProjectRegistered) int {
+		return strings.Compare(a.Project.String(), b.Project.String())
+	})
+	return out
+}
