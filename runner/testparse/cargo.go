@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"webcodex/runner/wire"
@@ -124,7 +125,7 @@ func (p *cargoParser) result(text string) {
 	case "ignored":
 		p.current.skipped++
 	case "FAILED":
-		if p.current.failed++; len(p.failing) < maxOpen {
+		if p.current.failed++; len(p.failing) < maxFailed {
 			p.failing = append(p.failing, m[1])
 		}
 	}
@@ -137,7 +138,7 @@ func (p *cargoParser) output(text string) {
 		p.section, p.open = inSummary, nil
 		return
 	}
-	if m := outputLine.FindStringSubmatch(text); m != nil && len(p.said) < maxOpen {
+	if m := outputLine.FindStringSubmatch(text); m != nil && slices.Contains(p.failing, m[1]) && p.said[m[1]] == nil {
 		p.open = &cargoFailure{}
 		p.said[m[1]] = p.open
 		return

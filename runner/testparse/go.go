@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,9 @@ type goRun struct {
 	out  excerpt
 	file string
 	line int
+	// Of a panic: its stack is being read, it is go test's time limit, the last frame's
+	// function is the test's.
+	stack, timeout, within bool
 }
 
 type goParser struct {
@@ -85,7 +89,7 @@ func (p *goParser) inTest(t goTest, e goEvent) {
 		}
 	case "output":
 		if r := p.open[t]; r != nil {
-			r.output(e.Output)
+			r.output(t.name, e.Output)
 		}
 	case "pass":
 		p.report.Run++
@@ -121,6 +125,26 @@ func (p *goParser) fail(t goTest) {
 	}
 }
 
+// panicked ends the tests that took their package down and so have no end of their own, like
+// one that ran into go test's time limit. Others that were waiting are neither.
+func (p *goParser) panicked(pkg string) {
+	var ended []goTest
+	for t := range p.open {
+		if t.pkg == pkg {
+			ended = append(ended, t)
+		}
+	}
+	slices.SortFunc(ended, func(a, b goTest) int { return strings.Compare(a.name, b.name) })
+	for _, t := range ended {
+		if p.open[t].out.frozen {
+			p.report.Run++
+			p.report.Failed++
+			p.fail(t)
+		}
+		delete(p.open, t)
+	}
+}
+
 // inPackage handles what no test owns: the end of a package, and what it printed.
 func (p *goParser) inPackage(e goEvent) {
 	switch e.Action {
@@ -135,6 +159,7 @@ func (p *goParser) inPackage(e goEvent) {
 		}
 		x.add(e.Output)
 	case "fail":
+		p.panicked(e.Package)
 		// A build that failed has said so itself; a test that failed is listed.
 		if e.FailedBuild == "" && !p.failed[e.Package] {
 			message := "the package failed without a failing test"
@@ -192,12 +217,15 @@ func (p *goParser) endDiagnostic() {
 var (
 	// logLine is what t.Log, t.Error and the like print.
 	logLine = regexp.MustCompile(`^ +([^\s:]+\.go):(\d+): `)
-	// frameLine is a stack frame's place.
+	// frameLine is a stack frame's place, stackLine begins a goroutine's frames.
 	frameLine = regexp.MustCompile(`^\t(\S.*\.go):(\d+)(?: \+0x[0-9a-f]+)?$`)
+	stackLine = regexp.MustCompile(`^goroutine \d+ .*\[`)
+	// standard is where Go's own packages lie.
+	standard = regexp.MustCompile(`/(?:go|go\d[^/]*|golang|libexec|toolchain@[^/]*)/src/|/src/(?:runtime|testing)/`)
 )
 
-// output keeps what explains a failure: the last lines logged, or a panic from its beginning.
-func (r *goRun) output(text string) {
+// output keeps what explains a failure: the last lines logged, or a panic without its stack.
+func (r *goRun) output(name, text string) {
 	line := strings.TrimRight(text, "\r\n")
 	trimmed := strings.TrimLeft(line, " ")
 	for _, frame := range []string{"=== ", "--- PASS", "--- FAIL", "--- SKIP"} {
@@ -206,22 +234,31 @@ func (r *goRun) output(text string) {
 		}
 	}
 	if !r.out.frozen && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
-		r.out = excerpt{frozen: true}
-		r.file, r.line = "", 0
+		r.out, r.file, r.line = excerpt{frozen: true}, "", 0
+		r.timeout = strings.HasPrefix(line, "panic: test timed out")
+	}
+	if r.stack = r.stack || r.out.frozen && stackLine.MatchString(line); r.stack {
+		r.frame(name, line)
+		return
 	}
 	r.out.add(text)
-	if r.out.frozen {
-		if m := frameLine.FindStringSubmatch(line); m != nil && r.line == 0 && !standard(m[1]) {
-			r.file, r.line = file(m[1]), atoi(m[2])
-		}
-	} else if m := logLine.FindStringSubmatch(line); m != nil {
+	if m := logLine.FindStringSubmatch(line); m != nil && !r.out.frozen {
 		r.file, r.line = file(m[1]), atoi(m[2])
 	}
 }
 
-// standard reports a frame of the runtime or of package testing.
-func standard(name string) bool {
-	return strings.Contains(name, "/src/runtime/") || strings.Contains(name, "/src/testing/")
+// frame finds where a panic came from: the first place that is not Go's own; where go test
+// ended the test for its time, the first one in the test itself.
+func (r *goRun) frame(name, line string) {
+	m := frameLine.FindStringSubmatch(line)
+	if m == nil {
+		top, _, _ := strings.Cut(name, "/")
+		r.within = strings.Contains(line, "."+top+"(") || strings.Contains(line, "."+top+".")
+		return
+	}
+	if r.line == 0 && !standard.MatchString(m[1]) && (r.within || !r.timeout) {
+		r.file, r.line = file(m[1]), atoi(m[2])
+	}
 }
 
 func atoi(s string) int {
