@@ -11,11 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"webcodex/commands/aggregate"
 	"webcodex/commands/call"
 	"webcodex/commands/execution"
+	projects "webcodex/commands/project"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/mcp"
+	registered "webcodex/projections/project"
 	"webcodex/projections/session"
 	"webcodex/runner"
 	"webcodex/runner/files"
@@ -35,6 +38,7 @@ type server struct {
 
 	log    *eventlog.Log
 	store  *session.Store
+	known  *registered.Store
 	last   *lastCommit
 	fleet  *execution.Fleet
 	runner *runner.Runner
@@ -54,11 +58,12 @@ type server struct {
 // openServer takes the lock, opens the log and connects the Runner of this process. What is
 // opened when it fails is closed again.
 func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ *server, err error) {
-	srv := &server{dir: dir, instance: event.NewInstanceID(), started: time.Now(), store: session.NewStore(), last: &lastCommit{},
+	srv := &server{dir: dir, instance: event.NewInstanceID(), started: time.Now(), store: session.NewStore(), known: registered.NewStore(),
+		last:   &lastCommit{},
 		logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		use:    newActivity(), ending: make(chan struct{})}
 	srv.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: eventlog.Durability(f.durability), Server: srv.instance,
-		Now: time.Now, Logger: srv.logger, Folds: []eventlog.Fold{srv.store, srv.last}})
+		Now: time.Now, Logger: srv.logger, Folds: []eventlog.Fold{srv.store, srv.known, srv.last}})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +104,11 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	if err != nil {
 		return err
 	}
-	s.fleet, err = execution.New(execution.Options{Bus: bus, Dir: s.dir, Server: s.instance, Now: time.Now, Logger: s.logger})
+	actor := s.access.Principal().Actor
+	actor.Credential = "runner"
+	registrar := projects.NewRegistrar(aggregate.NewWriter(s.log, time.Now), s.known, actor)
+	s.fleet, err = execution.New(execution.Options{Bus: bus, Dir: s.dir, Server: s.instance, Now: time.Now, Logger: s.logger,
+		Known: s.known.Known, Register: registrar.Register})
 	if err != nil {
 		return err
 	}
