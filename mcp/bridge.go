@@ -26,12 +26,14 @@ type bridge struct {
 	inflight sync.WaitGroup
 
 	mu      sync.Mutex
-	cancels map[string]context.CancelFunc // calls of the modern era, by request id
-	session string                        // of the legacy eras
-	version string                        // agreed on by initialize
-	opening []byte                        // the host's initialize, to open again after a restart
-	reopen  sync.Mutex                    // one re-initialise at a time
+	calls   map[string]*pending // by request id
+	session string              // of the legacy eras
+	version string              // agreed on by initialize
+	opening []byte              // the host's initialize, to open again after a restart
+	reopen  sync.Mutex          // one re-initialise at a time
 }
+
+type pending struct{ cancel context.CancelFunc }
 
 // track makes a call cancellable by its id.
 func (b *bridge) track(ctx context.Context, f frame) (context.Context, func()) {
@@ -39,13 +41,15 @@ func (b *bridge) track(ctx context.Context, f frame) (context.Context, func()) {
 	if f.metaVersion < Modern {
 		return ctx, cancel
 	}
-	id := string(f.id)
+	id, own := string(f.id), &pending{cancel}
 	b.mu.Lock()
-	b.cancels[id] = cancel
+	b.calls[id] = own
 	b.mu.Unlock()
 	return ctx, func() {
 		b.mu.Lock()
-		delete(b.cancels, id)
+		if b.calls[id] == own {
+			delete(b.calls, id)
+		}
 		b.mu.Unlock()
 		cancel()
 	}
@@ -64,9 +68,10 @@ func (b *bridge) cancelModern(f frame) bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	cancel, ok := b.cancels[string(m.Params.ID)]
+	call, ok := b.calls[string(m.Params.ID)]
 	if ok {
-		cancel()
+		call.cancel()
+		delete(b.calls, string(m.Params.ID))
 	}
 	return ok
 }

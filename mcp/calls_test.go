@@ -173,9 +173,12 @@ func TestCallsAtOnce(t *testing.T) {
 // stream opens a call and hands its lines out as they come.
 func (r *rig) stream(ctx context.Context, q request) <-chan string {
 	r.t.Helper()
+	if q.method == "" {
+		q.method = http.MethodPost
+	}
 	resp := make(chan *http.Response, 1)
 	go func() {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(q.body))
+		req, err := http.NewRequestWithContext(ctx, q.method, r.url, strings.NewReader(q.body))
 		if err != nil {
 			panic(err)
 		}
@@ -203,6 +206,15 @@ func (r *rig) stream(ctx context.Context, q request) <-chan string {
 			lines <- sc.Text()
 		}
 	}()
+	return lines
+}
+
+// getStream opens the stream of a legacy session for what no request asked for, and waits
+// until it stands.
+func (r *rig) getStream(ctx context.Context, session string) <-chan string {
+	r.t.Helper()
+	lines := r.stream(ctx, request{method: http.MethodGet, header: legacyHeader(legacy2, session)})
+	soon(r.t, lines, "GET stream")
 	return lines
 }
 
@@ -329,9 +341,12 @@ func TestCancellation(t *testing.T) {
 		}
 	}
 
-	lines := r.stream(t.Context(), legacyCall("wait", `{}`, legacyHeader(legacy2, session)))
+	// Another id: the call before may still be on its way out.
+	q := legacyCall("wait", `{}`, legacyHeader(legacy2, session))
+	q.body = strings.Replace(q.body, `"id":7`, `"id":9`, 1)
+	lines := r.stream(t.Context(), q)
 	soon(t, r.probe.entered, "legacy cancel")
-	r.send(request{body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, header: legacyHeader(legacy2, session)})
+	r.send(request{body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`, header: legacyHeader(legacy2, session)})
 	if err := soon(t, r.probe.ended, "notifications/cancelled"); err == nil {
 		t.Error("the cancelled legacy call ran on")
 	}

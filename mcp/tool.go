@@ -26,7 +26,7 @@ func (t Tool) ReadOnly() bool { return t.Spec.Class == call.Observe }
 
 // Schemas of members that most tools share.
 var (
-	projectArg = schema.Str("Project: agent:<client_id>:<project_id>, as list_projects or work_on_project gave it.", 1, 512)
-	sessionArg = schema.Str("Workflow Session that records this call: the session_id of work_on_project.", 1, 128)
+	projectArg = schema.Str("agent:client:project, as list_projects gives it.", 1, 512)
+	sessionArg = schema.Str("session_id of work_on_project: records this call.", 1, 128)
 	purposeArg = schema.Enum("What the run is for; evidence only.", call.Purposes...)
 )
