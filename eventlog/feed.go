@@ -125,14 +125,17 @@ type record struct {
 }
 
 func readRecord(m message) (record, error) {
+	c, err := event.Decode(m.body)
+	r := record{seq: m.seq, agg: c.Aggregate, hash: event.Hash(m.body), size: len(m.body), commit: c, ok: err == nil}
+	if r.ok && onSubject(m.subject, c.Aggregate) {
+		return r, nil
+	}
 	agg, ok := aggregateOf(m.subject)
 	if !ok {
 		return record{}, fault.New(fault.LogDamaged, "sequence %d is stored under a subject that is no record's", m.seq).
 			WithReason(damageSubject)
 	}
-	r := record{seq: m.seq, agg: agg, hash: event.Hash(m.body), size: len(m.body)}
-	c, err := event.Decode(m.body)
-	r.commit, r.ok = c, err == nil
+	r.agg = agg
 	return r, nil
 }
 

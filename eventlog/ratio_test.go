@@ -127,27 +127,3 @@ func TestRatioAppend(t *testing.T) {
 		})
 	}
 }
-
-// A fold of 100,000 commits with chain check against the same feed that only counts.
-func TestRatioFold(t *testing.T) {
-	bench.Skip(t)
-	l := open(t, t.TempDir(), func(o *Options) { o.MaxBytes = 8 << 30 })
-	const commits = 100_000
-	writers(t, l, 100, commits/100)
-	last, _ := l.applied.read()
-	bench.Run(t, bench.Comparison{Name: "fold_100k_commits", Bar: 0.5, Speed: true,
-		Ours: func() time.Duration {
-			start, seen := time.Now(), uint64(0)
-			if err := l.Replay(context.Background(), Range{}, func(Entry) error { seen++; return nil }); err != nil || seen != last {
-				t.Errorf("%d of %d: %v", seen, last, err)
-			}
-			return time.Since(start)
-		},
-		Yardstick: func() time.Duration {
-			start, seen := time.Now(), uint64(0)
-			if err := l.feed(context.Background(), 1, last, func(message) error { seen++; return nil }); err != nil || seen != last {
-				t.Errorf("%d of %d: %v", seen, last, err)
-			}
-			return time.Since(start)
-		}})
-}

@@ -23,6 +23,13 @@ const (
 
 func subjectOf(a event.Aggregate) string { return subjectPrefix + string(a.Domain) + "." + a.ID }
 
+// onSubject reports whether a subject is the aggregate's.
+func onSubject(subject string, a event.Aggregate) bool {
+	rest, ok := strings.CutPrefix(subject, subjectPrefix)
+	d := len(a.Domain)
+	return ok && len(rest) == d+1+len(a.ID) && rest[:d] == string(a.Domain) && rest[d] == '.' && rest[d+1:] == a.ID
+}
+
 // aggregateOf reads a subject back.
 func aggregateOf(subject string) (event.Aggregate, bool) {
 	rest, ok := strings.CutPrefix(subject, subjectPrefix)

@@ -141,6 +141,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"no aggregate":       {`log/main`, `logmain`},
 		"a wildcard":         {`log/main`, `log/*`},
 		"a time with a zone": {`.000Z`, `+01:00`},
+		"a day that is none": {`-01-01T`, `-02-30T`},
+		"hour 24":            {`T00:`, `T24:`},
 		"a wrong type":       {`"epoch":"e"`, `"epoch":5`},
 		"a negative version": {`"ver":1`, `"ver":-1`},
 		"a cut body":         {`]}`, ``},

@@ -4,8 +4,32 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
+	"time"
 	"unicode/utf8"
 )
+
+// parseTime reads TimeForm, which is of fixed width, and nothing else.
+func parseTime(s string) (time.Time, bool) {
+	if len(s) != len(TimeForm) {
+		return time.Time{}, false
+	}
+	var n [7]int // year, month, day, hour, minute, second, millisecond
+	field, sep := 0, "--T::.Z"
+	for i := range len(s) {
+		c := s[i]
+		if c >= '0' && c <= '9' && TimeForm[i] >= '0' && TimeForm[i] <= '9' {
+			n[field] = n[field]*10 + int(c-'0')
+			continue
+		}
+		if c != TimeForm[i] || c != sep[field] {
+			return time.Time{}, false
+		}
+		field++
+	}
+	t := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], n[6]*int(time.Millisecond), time.UTC)
+	// Date normalises the 31st of April; a time that was not one is not read as another.
+	return t, t.Month() == time.Month(n[1]) && t.Day() == n[2] && n[3] < 24 && n[4] < 60 && n[5] < 60
+}
 
 // reader goes through a canonical body. Its strings are cut from one copy of the body, so a
 // commit is one piece of memory. ok turns false at the first surprise and stays so; the
@@ -171,22 +195,34 @@ func (r *reader) string() string {
 		r.ok = false
 		return ""
 	}
-	start := r.i
-	for ; r.i < len(r.s); r.i++ {
-		switch c := r.s[r.i]; {
-		case c == '"':
-			r.i++
-			return r.s[start : r.i-1]
-		case c == '\\':
-			return r.escaped(start - 1)
-		case c < 0x20:
-			r.ok = false
-			return ""
+	s := r.s[r.i:]
+	for i := range len(s) {
+		if !stops[s[i]] {
+			continue
 		}
+		start := r.i
+		r.i += i
+		switch s[i] {
+		case '"':
+			r.i++
+			return s[:i]
+		case '\\':
+			return r.escaped(start - 1)
+		}
+		break
 	}
 	r.ok = false
 	return ""
 }
+
+// stops holds the bytes that end a string or need care in one.
+var stops = func() (t [256]bool) {
+	for c := range 0x20 {
+		t[c] = true
+	}
+	t['"'], t['\\'] = true, true
+	return t
+}()
 
 // escaped reads a string that begins with the quote at start, from its first escape on.
 func (r *reader) escaped(start int) string {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
-	"time"
 )
 
 // appendCommit writes the stored body.
@@ -107,9 +106,3 @@ var plain = func() (t [256]bool) {
 	t[0x7f] = true
 	return t
 }()
-
-// parseTime reads TimeForm, which is of fixed width, and nothing else.
-func parseTime(s string) (time.Time, bool) {
-	t, err := time.Parse(TimeForm, s)
-	return t, err == nil
-}
