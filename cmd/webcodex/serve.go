@@ -152,6 +152,9 @@ func printCall(s streams, l call.Line) {
 	if len(id) > 16 {
 		id = id[:16] + "…"
 	}
-	fmt.Fprintf(s.err, "%s  %-24s  %-20s  %6s  %s\n", time.Now().Format("15:04:05"), clean(l.Tool), what,
-		l.Duration.Round(time.Millisecond), id)
+	took := l.Duration.Round(time.Millisecond).String()
+	if l.Duration < time.Millisecond {
+		took = "<1ms"
+	}
+	fmt.Fprintf(s.err, "%s  %-24s  %-20s  %6s  %s\n", time.Now().Format("15:04:05"), clean(l.Tool), what, took, id)
 }
