@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -68,7 +67,7 @@ func parseAck(m *nats.Msg) (ack, error) {
 }
 
 // look reads the aggregate's commits after the expected sequence and settles the entry if
-// its own command id is among them (faults.md 2.8): another writer may have come between,
+// its own command id is among them: another writer may have come between,
 // so the last message alone would prove nothing. False with the log not failed means that
 // the commit is not there.
 func (c *committer) look(e *entry) bool {
@@ -100,6 +99,3 @@ func (c *committer) nextOf(subject string, from uint64) (*jetstream.RawStreamMsg
 	}
 	return s.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
 }
-
-// settleTime is how long a publication may take at most from first to last attempt.
-const settleTime = maxAttempts*(ackTimeout+readTimeout) + time.Second

@@ -8,21 +8,22 @@ import (
 
 // Bounds of the log.
 const (
-	// FormatVersion is the data directory's format; a newer one is refused (shapes.md 5).
+	// FormatVersion is the data directory's format; a newer one is refused.
 	FormatVersion = 1
 	// window bounds the commits that are published and not yet acknowledged.
 	window = 256
 	// ackTimeout is how long a publication waits before the log is read for its own command
-	// id (faults.md 2.8). A full disk shows as silence, so this is also how soon that is seen.
-	ackTimeout = 3 * time.Second
+	// id. A full disk shows as silence, so this is also how soon that is seen.
+	ackTimeout = 5 * time.Second
 	// maxAttempts bounds the publications of one commit; OCC makes a second one harmless.
 	maxAttempts = 2
 	// checkInterval is how often time-outs are looked for.
 	checkInterval = 100 * time.Millisecond
 	// checkpointInterval is how often the durable checkpoint follows the log.
 	checkpointInterval = time.Second
-	// readTimeout bounds one request to the embedded server.
-	readTimeout = 5 * time.Second
+	// readTimeout bounds one request to the embedded server. It is long because a look for a
+	// commit waits behind a disk that stalls, and giving up ends writing.
+	readTimeout = 30 * time.Second
 	// startTimeout bounds the embedded server's own start, recovery of a large log included.
 	startTimeout = 5 * time.Minute
 	// syncInterval is JetStream's background sync; it bounds what a cut takes in process
@@ -47,7 +48,7 @@ const (
 	budgetShare = 0.7
 	// minBudget is the smallest budget: two blocks and room to save itself.
 	minBudget = 1 << 20
-	// reserveShare of the budget is kept for commits that close something (faults.md 2.13).
+	// reserveShare of the budget is kept for commits that close something.
 	reserveShare = 10
 	// minFree is the free space below which new work is refused whatever the budget: two of
 	// JetStream's largest blocks.

@@ -9,7 +9,7 @@ import (
 	"webcodex/internal/fault"
 )
 
-// Reasons of damage (faults.md 2.12).
+// Reasons of damage.
 const (
 	damageVersion    = "version_gap"       // a version is missing or doubled
 	damagePrev       = "chain_broken"      // a commit does not name the hash of the one before

@@ -25,7 +25,7 @@ const (
 )
 
 // dir is a locked data directory. The lock is taken before anything is read and held until
-// the process ends or the log is closed (faults.md 2.10): JetStream itself takes none, and
+// the process ends or the log is closed: JetStream itself takes none, and
 // two servers on one store acknowledge the same sequence twice.
 type dir struct {
 	path string

@@ -172,6 +172,7 @@ func (l *Log) apply(seq uint64, hash string, c event.Commit) {
 				l.epoch = e.Epoch
 			case event.LogTailLost:
 				l.epoch = e.Epoch
+			default: // of other domains
 			}
 		}
 		l.mu.Unlock()

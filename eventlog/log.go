@@ -9,7 +9,7 @@ import (
 	"webcodex/eventlog/event"
 )
 
-// Durability says what an acknowledgement promises (architecture.md 2.3).
+// Durability says what an acknowledgement promises.
 type Durability string
 
 // Durability modes. Always survives a power cut; process survives kill -9 only.
@@ -39,7 +39,7 @@ type Draft struct {
 	Invocation event.InvocationID
 	Events     []event.Event
 	// Reserve lets the commit use the last 10 % of the space: finish, close, recovery
-	// (faults.md 2.13). New work never sets it.
+	//. New work never sets it.
 	Reserve bool
 }
 

@@ -140,7 +140,7 @@ func (l *Log) startStream(ctx context.Context, f format, cp checkpoint) (jetstre
 	if l.js, err = jetstream.New(l.admin); err != nil {
 		return none, fault.Wrap(err, fault.Unavailable, "the embedded log server does not answer")
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	state, created, err := ensureStream(ctx, l.js, f.MaxBytes)
 	if err != nil {

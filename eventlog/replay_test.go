@@ -172,6 +172,9 @@ func TestReplay(t *testing.T) {
 	if d := cmp.Diff(want, ids(t, l, a)); d != "" {
 		t.Error(d)
 	}
+	if s, err := l.js.Stream(context.Background(), streamName); err != nil || s.CachedInfo().State.Consumers != 0 {
+		t.Errorf("a replay left its consumer behind: %v", err)
+	}
 	all, err := replayed(l)
 	if err != nil || len(all) != 11 {
 		t.Fatalf("%d commits, %v", len(all), err)

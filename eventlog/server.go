@@ -11,7 +11,7 @@ import (
 )
 
 // Accounts of the embedded server. Streams live in WC; Runners live in RUN, which has no
-// JetStream; the global and the system account have no user (faults.md 3).
+// JetStream; the global and the system account have no user.
 const (
 	accountLog = "WC"
 	accountRun = "RUN"
@@ -56,7 +56,7 @@ func startServer(store string, durability Durability, auth *authority, log *serv
 }
 
 // serverLog passes the server's log on. A write error is only ever told there: JetStream
-// neither answers the publication nor counts itself as down (jetstream.md 3).
+// neither answers the publication nor counts itself as down.
 type serverLog struct {
 	log        *slog.Logger
 	writeError func()

@@ -13,7 +13,7 @@ const (
 	SpaceReserve = "reserve" // new work is refused, what is open may still finish
 )
 
-// space is the guard of faults.md 2.13: a full disk shows in JetStream as silence and stays
+// space guards the room for commits: a full disk shows in JetStream as silence and stays
 // until a restart, so new work is refused before.
 type space struct {
 	path string

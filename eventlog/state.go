@@ -135,7 +135,7 @@ func (l *Log) Err() error {
 	}
 }
 
-// fail ends writing. Nothing is synced again and called good (faults.md 2.2).
+// fail ends writing. Nothing is synced again and called good.
 func (l *Log) fail(cause error, reason, why string) {
 	l.failOnce.Do(func() {
 		l.failure = fault.Wrap(cause, fault.PersistenceUncertain, "the log stopped writing: %s", why).

@@ -11,7 +11,7 @@ import (
 // Format is the version of the commit envelope (field v).
 const Format = 1
 
-// MaxCommitBytes bounds one stored commit body (faults.md 2.7). It is checked before
+// MaxCommitBytes bounds one stored commit body. It is checked before
 // anything starts, so that no effect happens whose evidence cannot be stored.
 const MaxCommitBytes = 256 << 10
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Ids are opaque. All but ClientID and ProjectID are a fixed prefix and 32 lowercase hex
-// digits (SES-02, shapes.md 2); the server mints them, a caller never does.
+// digits (SES-02); the server mints them, a caller never does.
 type (
 	// SessionID names one Workflow Session.
 	SessionID string
@@ -117,7 +117,7 @@ func (e ExecutionID) Valid() bool { return minted(string(e), ExecutionPrefix) }
 // Domain is the kind of an aggregate and the fourth token of its subject.
 type Domain string
 
-// Domains of the log (architecture.md 3). The list is append-only: subjects outlive the program.
+// Domains of the log. The list is append-only: subjects outlive the program.
 const (
 	DomainSession Domain = "session"
 	DomainProject Domain = "project"

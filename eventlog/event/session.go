@@ -97,14 +97,14 @@ type Input struct {
 	Expectation  string   `json:"expectation,omitempty"`
 }
 
-// Execution is what is durable before an offer leaves: identity and fence, no text (faults.md 3).
+// Execution is what is durable before an offer leaves: identity and fence, no text.
 type Execution struct {
 	ID       ExecutionID `json:"id"`
 	Client   ClientID    `json:"client"`
 	Instance InstanceID  `json:"instance"`
 	Root     string      `json:"root"` // fence: root fingerprint
 	// Generation and Boot of the Runner's journal when the offer left: with both unchanged,
-	// absence from the journal proves that nothing started (faults.md 3).
+	// absence from the journal proves that nothing started.
 	Generation string `json:"generation,omitempty"`
 	Boot       string `json:"boot,omitempty"`
 	Digest     string `json:"digest"` // HMAC of the offer with the instance key

@@ -13,7 +13,7 @@ type LogCreated struct {
 	Epoch string `json:"epoch"`
 }
 
-// LogTailLost records that an unclean stop in process durability cut the log (faults.md 2.4).
+// LogTailLost records that an unclean stop in process durability cut the log.
 type LogTailLost struct {
 	Epoch   string `json:"epoch"`
 	LastSeq uint64 `json:"last_seq"` // the newest sequence that survived
