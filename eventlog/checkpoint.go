@@ -42,8 +42,8 @@ func (d *dir) readCheckpoint() (checkpoint, bool, error) {
 }
 
 // lostTail decides whether a log ending at last has lost its tail, given the checkpoint of
-// its last life. A missing tail is an expected end of an unclean stop in process durability
-//, and damage in every other case.
+// its last life. A missing tail is an expected end of an unclean stop in process durability,
+// and damage in every other case.
 func (c checkpoint) lostTail(last uint64, boot string) (bool, error) {
 	mayLose := c.Durability == Process && !c.Clean
 	if last < c.Seq {

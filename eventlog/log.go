@@ -38,8 +38,8 @@ type Draft struct {
 	Actor      event.Actor
 	Invocation event.InvocationID
 	Events     []event.Event
-	// Reserve lets the commit use the last 10 % of the space: finish, close, recovery
-	//. New work never sets it.
+	// Reserve lets the commit use the last 10 % of the space: finish, close, recovery. New
+	// work never sets it.
 	Reserve bool
 }
 
