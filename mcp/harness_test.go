@@ -39,7 +39,6 @@ type rig struct {
 
 // probe is how a test sees and steers the waiting tool.
 type probe struct {
-	mu      sync.Mutex
 	entered chan struct{}
 	release chan struct{}
 	ended   chan error // why a waiting call ended: nil when released, else the context's error

@@ -97,10 +97,13 @@ func New(cfg Config) (*Server, error) {
 
 // surface makes the SDK server of one tool surface.
 func (s *Server) surface(full bool) (*sdk.Server, error) {
+	//lint:ignore SA1019 logging is served while the legacy eras are
+	logging := &sdk.LoggingCapabilities{}
 	opts := &sdk.ServerOptions{
 		Instructions: Instructions,
 		// tools/list never changes in the life of a server.
-		Capabilities: &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{},
+		//lint:ignore SA1019 logging is served while the legacy eras are
+		Capabilities: &sdk.ServerCapabilities{Logging: logging, Tools: &sdk.ToolCapabilities{},
 			Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{Subscribe: true}},
 		CompletionHandler:         s.complete,
 		SubscribeHandler:          subscribe,

@@ -100,6 +100,7 @@ func gather(v View) evidence {
 			if e.Validation != nil {
 				ev.runs = append(ev.runs, run{it.Seq, it.Version, it.ID(v.Core.ID), it.At, e.Tool, e.Expectation, *e.Validation})
 			}
+		default: // says nothing about what was tried or tested
 		}
 	}
 	ev.changed, ev.recent = pathsOf(items)
