@@ -40,7 +40,7 @@ var CargoTest = call.Spec{
 func cargoTestEvidence(args json.RawMessage) event.Input {
 	var in CargoTestIn
 	_ = json.Unmarshal(args, &in)
-	e := event.Input{Executable: "cargo", Cwd: in.Cwd, TimeoutSecs: in.TimeoutSecs, Purpose: in.Purpose}
+	e := event.Input{Executable: "cargo", Cwd: in.Cwd, TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose}
 	if in.Package != "" {
 		e.Packages = []string{in.Package}
 	}

@@ -33,7 +33,7 @@ var GoTest = call.Spec{
 func goTestEvidence(args json.RawMessage) event.Input {
 	var in GoTestIn
 	_ = json.Unmarshal(args, &in)
-	return event.Input{Executable: "go", Packages: in.Packages, Cwd: in.Cwd, TimeoutSecs: in.TimeoutSecs, Purpose: in.Purpose}
+	return event.Input{Executable: "go", Packages: in.Packages, Cwd: in.Cwd, TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose}
 }
 
 func goTest(ctx context.Context, c *call.Call) (call.Result, error) {

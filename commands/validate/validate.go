@@ -73,9 +73,7 @@ func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
 		f.ExecutionState = string(event.NotStarted)
 		return call.Result{}, f
 	}
-	if p.timeoutSecs == 0 {
-		p.timeoutSecs = DefaultTimeoutSecs
-	}
+	p.timeoutSecs = timeoutOf(p.timeoutSecs)
 	grace := call.DefaultGrace
 	if p.syncWait != nil {
 		grace = max(time.Duration(*p.syncWait)*time.Second, time.Millisecond)
@@ -86,6 +84,13 @@ func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	return p.result(c.Execution(), o), nil
+}
+
+func timeoutOf(secs int) int {
+	if secs == 0 {
+		return DefaultTimeoutSecs
+	}
+	return secs
 }
 
 // result builds the answer of a run that ended or became a Job.
