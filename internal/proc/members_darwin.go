@@ -82,6 +82,7 @@ func startTime(k *unix.KinfoProc) uint64 {
 	return uint64(k.Proc.P_starttime.Sec)*1_000_000 + uint64(k.Proc.P_starttime.Usec)
 }
 
+// StartOf is the start time of a process, 0 where it cannot be read.
 func StartOf(pid int) uint64 {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
