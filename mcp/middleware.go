@@ -94,6 +94,7 @@ func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest, r *
 		// The context ends when a modern client disconnects and when any client cancels;
 		// never when a client of the legacy eras disconnects (ruling 10).
 		CancelOnDisconnect: true})
+	s.noteChange(tool.Spec, args)
 	if err != nil {
 		return refusal(err)
 	}

@@ -91,9 +91,9 @@ func TestHandoffSubscription(t *testing.T) {
 		t.Error("an endless URI was kept")
 	}
 	for range 5 {
-		r.srv.SessionChanged(id)
+		r.srv.sessionChanged(id)
 	}
-	r.srv.SessionChanged("not a session")
+	r.srv.sessionChanged("not a session")
 	for {
 		l := soon(t, get, "notification")
 		data, ok := strings.CutPrefix(l, "data: ")

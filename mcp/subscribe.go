@@ -2,11 +2,13 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"webcodex/commands/call"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 )
@@ -33,9 +35,23 @@ type touched struct {
 	ids map[event.SessionID]struct{}
 }
 
-// SessionChanged tells subscribers of the Session's handoff, soon and once for many changes.
-// It does not block; the pipeline calls it after each recorded call.
-func (s *Server) SessionChanged(id event.SessionID) {
+// noteChange tells subscribers after a call that may have changed a Session. The end of a Job
+// is not noticed here; its observer sees it.
+func (s *Server) noteChange(spec *call.Spec, args json.RawMessage) {
+	if spec.Plane == call.PlaneRuntime || spec.Plane == call.PlaneSession && spec.Class == call.Observe {
+		return
+	}
+	var named struct {
+		SessionID event.SessionID `json:"session_id"`
+	}
+	if json.Unmarshal(args, &named) == nil {
+		s.sessionChanged(named.SessionID)
+	}
+}
+
+// sessionChanged tells subscribers of the Session's handoff, soon and once for many changes.
+// It does not block.
+func (s *Server) sessionChanged(id event.SessionID) {
 	if !id.Valid() {
 		return
 	}

@@ -17,9 +17,7 @@ func addClientRequests(s *sdk.Server) {
 	}
 	sdk.AddTool(s, &sdk.Tool{Name: "test_sampling", Description: "Asks for a completion"},
 		func(ctx context.Context, r *sdk.CallToolRequest, in prompt) (*sdk.CallToolResult, any, error) {
-			//lint:ignore SA1019 sampling is served while the legacy eras are
 			res, err := r.Session.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 100,
-				//lint:ignore SA1019 sampling is served while the legacy eras are
 				Messages: []*sdk.SamplingMessage{{Role: "user", Content: words("%s", in.Prompt)}}})
 			if err != nil {
 				return nil, nil, fmt.Errorf("sampling failed: %w", err)

@@ -18,7 +18,6 @@ func form(message, member, kind string) *sdk.ElicitParams {
 }
 
 func question(q string, tokens int64) *sdk.CreateMessageParams {
-	//lint:ignore SA1019 the suite asks for it
 	return &sdk.CreateMessageParams{Messages: []*sdk.SamplingMessage{{Role: "user", Content: words("%s", q)}}, MaxTokens: tokens}
 }
 
