@@ -203,12 +203,12 @@ func (r *Runner) claim(link context.Context, e *execution) (time.Duration, bool)
 	r.mu.Lock()
 	to := r.link
 	r.mu.Unlock()
-	sent := proc.BootTime()
+	sent := r.bootTime()
 	ctx, cancel := context.WithTimeout(e.ctx, wire.GrantWait)
 	defer cancel()
 	reply, err := to.Claim(ctx, wire.Claim{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance,
 		Generation: r.journal.life.Generation, Boot: r.journal.life.Boot})
-	if err != nil || !reply.Granted || proc.BootTime()-sent > wire.GrantWait || e.ctx.Err() != nil {
+	if err != nil || !reply.Granted || r.bootTime()-sent > wire.GrantWait || e.ctx.Err() != nil {
 		return 0, false
 	}
 	return min(time.Duration(reply.RemainingMS)*time.Millisecond, time.Duration(e.offer.Bounds.TimeoutMS)*time.Millisecond), true

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -19,8 +20,8 @@ import (
 const (
 	// compactBytes is the size at which the next life shortens the journal.
 	compactBytes = 16 << 20
-	// keptEntries survive the shortening besides those that are still open.
-	keptEntries = 20_000
+	// keptBytes of the newest entries survive that, and all that are still open.
+	keptBytes = 4 << 20
 	sumLen      = 8
 )
 
@@ -89,41 +90,64 @@ func (j *journal) compact(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = f.Close()
-		return err
-	}
 	next := &journal{file: f, now: j.now, entries: map[event.ExecutionID]*entry{}}
-	var lifeNow life
-	for i, id := range j.order {
-		e := j.entries[id]
-		if final(e.state) && i < len(j.order)-keptEntries {
-			continue
-		}
-		if e.life != lifeNow {
-			lifeNow = e.life
-			l := lifeNow
-			if err := next.append(record{Life: &l}); err != nil {
-				_ = f.Close()
-				return err
-			}
-		}
-		if err := next.append(record{ID: id, State: e.state, Digest: e.digest, Instance: e.instance, Leader: e.leader, Result: e.result}); err != nil {
-			_ = f.Close()
-			return err
-		}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		err = j.copyTo(next)
 	}
-	if err := f.Sync(); err != nil {
-		_ = f.Close()
-		return err
+	if err == nil {
+		err = f.Sync()
 	}
-	if err := os.Rename(tmp, filepath.Join(dir, "log")); err != nil {
+	if err == nil {
+		err = os.Rename(tmp, filepath.Join(dir, "log"))
+	}
+	if err != nil {
 		_ = f.Close()
 		return err
 	}
 	_ = j.file.Close()
 	j.file, j.size, j.entries, j.order = f, next.size, next.entries, next.order
 	return nil
+}
+
+func (j *journal) copyTo(next *journal) error {
+	keep := j.kept()
+	var now life
+	for _, id := range j.order {
+		if !keep[id] {
+			continue
+		}
+		e := j.entries[id]
+		if e.life != now {
+			now = e.life
+			l := now
+			if err := next.append(record{Life: &l}); err != nil {
+				return err
+			}
+		}
+		if err := next.append(j.record(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kept picks what is open and the newest of the rest, keptBytes of it.
+func (j *journal) kept() map[event.ExecutionID]bool {
+	keep, size := map[event.ExecutionID]bool{}, 0
+	for _, id := range slices.Backward(j.order) {
+		line, err := encodeLine(j.record(id))
+		if size += len(line); err == nil && (size <= keptBytes || !final(j.entries[id].state)) {
+			keep[id] = true
+		}
+	}
+	return keep
+}
+
+// record is all that is known of an id in one line.
+func (j *journal) record(id event.ExecutionID) record {
+	e := j.entries[id]
+	return record{ID: id, State: e.state, Digest: e.digest, Instance: e.instance, Leader: e.leader, Result: e.result}
 }
 
 // final reports that nothing is owed for an id any more.

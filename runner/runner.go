@@ -56,6 +56,7 @@ type Runner struct {
 	projects *registry
 	scripts  scriptDir
 	running  chan struct{}
+	bootTime func() time.Duration // counts sleep
 
 	mu       sync.Mutex
 	link     server
@@ -99,7 +100,7 @@ func New(o Options) (*Runner, error) {
 		return nil, fault.Wrap(err, fault.Unavailable, "the Runner's journal cannot be opened")
 	}
 	r := &Runner{o: o, effects: map[wire.Op]operation{}, reads: map[wire.Op]operation{}, instance: event.NewInstanceID(),
-		started: o.Now(), journal: j, running: make(chan struct{}, maxRunning), execs: map[event.ExecutionID]*execution{}}
+		started: o.Now(), journal: j, running: make(chan struct{}, maxRunning), bootTime: proc.BootTime, execs: map[event.ExecutionID]*execution{}}
 	if r.owed, err = r.recover(); err == nil {
 		r.projects, err = openRegistry(o.Dir, o.Deny)
 	}
@@ -257,7 +258,9 @@ func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
 		switch e.state {
 		case wire.JTerminal:
 			if e.result != nil {
-				owed[id] = *e.result
+				kept := *e.result
+				kept.ID = id
+				owed[id] = kept
 			}
 			continue
 		case wire.JAccepted:
