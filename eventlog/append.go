@@ -45,7 +45,7 @@ func (l *Log) Append(ctx context.Context, d Draft) (Receipt, error) {
 	}
 	l.gate.RLock()
 	defer l.gate.RUnlock()
-	if l.closed {
+	if l.closed.Load() {
 		return Receipt{}, shuttingDown()
 	}
 	if err := l.Err(); err != nil {

@@ -35,9 +35,11 @@ func TestMain(m *testing.M) {
 	case "open":
 		childOpen()
 	case "write":
-		childWrite(nil)
+		childWrite(nil, 0)
+	case "large":
+		childWrite(nil, 200<<10)
 	case "die":
-		childWrite(dieAt(os.Getenv(envPoint), 7))
+		childWrite(dieAt(os.Getenv(envPoint), 7), 0)
 	case "full":
 		childFull()
 	}
@@ -73,9 +75,9 @@ func childOpen() {
 	}
 }
 
-// childWrite appends commits of three events from eight writers and names each one that
-// was acknowledged, until it is killed.
-func childWrite(f *Faults) {
+// childWrite appends commits of three events from eight writers, with so many bytes of text,
+// and names each one that was acknowledged, until it is killed.
+func childWrite(f *Faults, text int) {
 	o := childOptions()
 	o.Faults = f
 	l, err := Open(context.Background(), o)
@@ -92,6 +94,9 @@ func childWrite(f *Faults) {
 					return
 				}
 				d := Draft{ID: event.NewCommandID(), Aggregate: a, Expect: head, At: time.Now(), Events: threeEvents(i)}
+				if text > 0 {
+					d.Events[2] = event.InstructionAccepted{Text: strings.Repeat("x", text)}
+				}
 				r, err := l.Append(context.Background(), d)
 				if err != nil {
 					say(said{Kind: fault.KindOf(err)})
@@ -162,8 +167,25 @@ func childFull() {
 	say(said{End: true})
 }
 
-// child runs this test binary in a part; kill ends it with SIGKILL after it said n lines.
+// child runs this test binary in a part and gives what it acknowledged; kill ends it with
+// SIGKILL after it said so many lines.
 func child(t *testing.T, part, dir string, mode Durability, point string, kill int) []said {
+	t.Helper()
+	return runChild(t, part, dir, mode, point, kill, nil)
+}
+
+// childUntil runs a part, does something after it said so many lines, and kills it then.
+func childUntil(t *testing.T, part, dir string, mode Durability, lines int, do func()) (acked []said) {
+	t.Helper()
+	for _, s := range runChild(t, part, dir, mode, "", lines, do) {
+		if s.ID != "" {
+			acked = append(acked, s)
+		}
+	}
+	return acked
+}
+
+func runChild(t *testing.T, part, dir string, mode Durability, point string, kill int, do func()) []said {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -187,6 +209,9 @@ func child(t *testing.T, part, dir string, mode Durability, point string, kill i
 			lines = append(lines, line)
 		}
 		if kill > 0 && len(lines) == kill {
+			if do != nil {
+				do()
+			}
 			_ = cmd.Process.Signal(syscall.SIGKILL)
 		}
 	}

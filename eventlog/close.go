@@ -15,7 +15,7 @@ func (l *Log) Close() error {
 	var err error
 	l.closes.Do(func() {
 		l.gate.Lock()
-		l.closed = true
+		l.closed.Store(true)
 		l.gate.Unlock()
 		err = l.shutdown()
 	})

@@ -42,7 +42,8 @@ func openDir(path string) (*dir, error) {
 			WithNext("check its parent's permissions or name another with --data")
 	}
 	if err := os.Chmod(path, 0o700); err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "the data directory belongs to somebody else")
+		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be made private").
+			WithNext("use a directory of your own, on a file system that can be written")
 	}
 	// os.OpenFile sets CLOEXEC, so no child inherits the lock.
 	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)

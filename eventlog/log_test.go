@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -44,7 +45,7 @@ func open(t *testing.T, dir string, change ...func(*Options)) *Log {
 	}
 	l, err := Open(context.Background(), o)
 	if err != nil {
-		t.Fatalf("open: %v", err)
+		t.Fatalf("open: %v (%v)", err, errors.Unwrap(err))
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	return l

@@ -25,7 +25,7 @@ type Range struct {
 // checks the chain of what it gives, and calls fn in order; an error of fn ends it. It uses
 // no fold and no checkpoint. Errors: fault log_damaged with the sequence, cancelled, fn's.
 func (l *Log) Replay(ctx context.Context, r Range, fn func(Entry) error) error {
-	if l.isClosed() {
+	if l.closed.Load() {
 		return shuttingDown()
 	}
 	all := r.Aggregate == event.Aggregate{}

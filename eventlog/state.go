@@ -34,7 +34,7 @@ type Log struct {
 	// gate is held for reading by every Append until its outcome is known, so that Close
 	// drains by taking it for writing.
 	gate   sync.RWMutex
-	closed bool
+	closed atomic.Bool // set under the gate, read without it: a fold may ask while Close waits
 	closes sync.Once
 
 	submit chan *entry
@@ -161,16 +161,10 @@ func (l *Log) Admit() error {
 	if l.opts.ReadOnly {
 		return fault.New(fault.Unavailable, "the log is open for reading only")
 	}
-	if l.isClosed() {
+	if l.closed.Load() {
 		return shuttingDown()
 	}
 	return l.space.admit()
-}
-
-func (l *Log) isClosed() bool {
-	l.gate.RLock()
-	defer l.gate.RUnlock()
-	return l.closed
 }
 
 func shuttingDown() *fault.Error {
