@@ -22,7 +22,7 @@ const (
 	compactBytes = 16 << 20
 	// keptBytes of the newest entries survive that, and all that are still open.
 	keptBytes = 4 << 20
-	sumLen      = 8
+	sumLen    = 8
 )
 
 // encodeLine is the checksum, a space, the JSON, a newline.
