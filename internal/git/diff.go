@@ -153,11 +153,26 @@ func numstat(rec []byte) (f FileStat, ok bool) {
 	return f, err1 == nil && err2 == nil
 }
 
-// Differing hands out the tracked paths whose working tree content or mode is not as staged.
-func (r *Repo) Differing(ctx context.Context, paths []string, each func(path string) error) error {
-	args, err := r.diffArgs(ctx, Scope{Paths: paths}, "--name-only", "-z", "--no-renames")
+// Differing hands out the tracked paths whose working tree content or mode is not as staged,
+// and how. Added means that the path is only meant to be added: nothing is staged for it.
+func (r *Repo) Differing(ctx context.Context, paths []string, each func(path, change string) error) error {
+	args, err := r.diffArgs(ctx, Scope{Paths: paths}, "--name-status", "-z", "--no-renames")
 	if err != nil {
 		return err
 	}
-	return r.failed(r.git(ctx, records(func(rec []byte) error { return each(string(rec)) }), args...))
+	change := ""
+	return r.failed(r.git(ctx, records(func(rec []byte) error {
+		if change == "" {
+			if len(rec) > 0 {
+				change = changes[rec[0]]
+			}
+			if change == "" {
+				return fault.New(fault.GitFailed, "git's list of changes could not be read")
+			}
+			return nil
+		}
+		how := change
+		change = ""
+		return each(string(rec), how)
+	}), args...))
 }

@@ -24,7 +24,14 @@ func (r *Repo) Restore(ctx context.Context, paths []string) (restored, unchanged
 		return nil, nil, err
 	}
 	differ := map[string]bool{}
-	if err := r.Differing(ctx, paths, func(p string) error { differ[p] = true; return nil }); err != nil {
+	err = r.Differing(ctx, paths, func(p, change string) error {
+		if change == Added {
+			return refusePath("not_tracked", "%q is only meant to be added: nothing is staged to restore it from", p)
+		}
+		differ[p] = true
+		return nil
+	})
+	if err != nil {
 		return nil, nil, err
 	}
 	seen := map[string]bool{}
@@ -50,7 +57,7 @@ func (r *Repo) checkout(ctx context.Context, paths []string) error {
 		return changed(r.failed(err))
 	}
 	var left []string
-	if err := r.Differing(ctx, paths, func(p string) error { left = append(left, p); return nil }); err != nil {
+	if err := r.Differing(ctx, paths, func(p, _ string) error { left = append(left, p); return nil }); err != nil {
 		return changed(err)
 	}
 	if len(left) > 0 {

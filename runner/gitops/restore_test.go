@@ -73,6 +73,8 @@ func TestRestoreRefusals(t *testing.T) {
 	r.git("-c", "advice.addEmbeddedRepo=false", "add", "sub")
 	r.write("good", "mine\n")
 	r.write("untracked", "x\n")
+	r.write("meant", "not staged yet\n")
+	r.git("add", "--intent-to-add", "meant")
 	replace(t, r, "was file", func(p string) error { return os.MkdirAll(filepath.Join(p, "untracked"), 0o755) })
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "file"), []byte("outside\n"), 0o644); err != nil {
@@ -83,7 +85,7 @@ func TestRestoreRefusals(t *testing.T) {
 	r.git("config", "filter.lfs.clean", "cat")
 	r.write(".gitattributes", "lfs/* filter=lfs\n")
 	r.write("lfs/big", "big\n")
-	for path, reason := range map[string]string{"untracked": "not_tracked", "nowhere": "not_tracked", "dir": "not_regular", ".": "not_regular",
+	for path, reason := range map[string]string{"untracked": "not_tracked", "nowhere": "not_tracked", "meant": "not_tracked", "dir": "not_regular", ".": "not_regular",
 		"was file": "not_regular", "below/file": "not_regular", "sub": "not_regular", ".git/config": "git_internal", "dir/.GIT/x": "git_internal",
 		"GIT~1/config": "git_internal", ".g\u200cit/config": "git_internal", "lfs/big": "content_filter"} {
 		f := refused(t, r.p, restorePaths, wire.RestorePathsIn{Paths: []string{"good", path}}, fault.InvalidPath, reason)

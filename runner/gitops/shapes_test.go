@@ -292,3 +292,27 @@ func TestManyFiles(t *testing.T) {
 		t.Errorf("changes: %d of %d", c.Returned, c.Total)
 	}
 }
+
+// A repository with the longer object ids is served alike.
+func TestLongObjectIDs(t *testing.T) {
+	isolate(t)
+	r := &repo{t: t, dir: t.TempDir()}
+	if out, err := r.tryGit("init", "-q", "-b", "main", "--object-format=sha256"); err != nil {
+		t.Skip("this git has none: " + out)
+	}
+	r.git("config", "user.name", "n")
+	r.git("config", "user.email", "e@x")
+	r.p = projectAt(t, r.dir)
+	r.write("f", "one\n")
+	r.git("add", "f")
+	if c := must(t, r.p, workspaceChanges, wire.WorkspaceChangesIn{IncludeDiff: true}); c.DiffStat.Additions != 1 || c.Diff.HunkCount != 1 {
+		t.Errorf("%+v", c)
+	}
+	base := r.commit("one")
+	r.write("f", "two\n")
+	head := r.commit("two")
+	d := must(t, r.p, gitDiff, wire.GitDiffIn{DiffScope: wire.DiffScope{Base: base, Head: head}})
+	if len(base) != 64 || !strings.HasSuffix(d.Diff, "-one\n+two\n") || must(t, r.p, gitLog, wire.GitLogIn{}).Count != 2 {
+		t.Errorf("%q %+v", base, d)
+	}
+}
