@@ -77,7 +77,7 @@ func TestEveryToolAgainstAClosedSession(t *testing.T) {
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	must[session.CloseOut](w, "close_session", args{"session_id": s.SessionID})
-	before := w.srv.log.SyncedSeq()
+	before := w.srv.log.Status().Seq
 	for _, tool := range sessionTools(t) {
 		name := tool.Spec.Name
 		a := with(sample[name], args{"session_id": s.SessionID})
@@ -90,7 +90,7 @@ func TestEveryToolAgainstAClosedSession(t *testing.T) {
 			t.Errorf("%s on a Closed Session: %s", name, r.Text)
 		}
 	}
-	if after := w.srv.log.SyncedSeq(); after != before {
+	if after := w.srv.log.Status().Seq; after != before {
 		t.Errorf("%d commits were written", after-before)
 	}
 	for _, f := range []string{"swept.txt", "written.txt"} {

@@ -155,7 +155,7 @@ func scriptStopAll(ts *testscript.TestScript, neg bool, _ []string) {
 		return
 	}
 	ts.Check(syscall.Kill(st.PID, syscall.SIGTERM))
-	for range 500 {
+	for range 2000 {
 		if syscall.Kill(st.PID, 0) != nil {
 			return
 		}

@@ -168,7 +168,7 @@ func refusalOf(t testing.TB, r client.Result) refusal {
 // refused makes a call that has to be refused before anything is written or started.
 func (w *world) refused(tool string, a args, kind, field string) {
 	w.t.Helper()
-	before := w.srv.log.SyncedSeq()
+	before := w.srv.log.Status().Seq
 	r := w.call(tool, a)
 	f := refusalOf(w.t, r)
 	if !r.IsError || f.Kind != kind || field != "" && f.Field != field {
@@ -177,7 +177,7 @@ func (w *world) refused(tool string, a args, kind, field string) {
 	if f.StateChanged == nil || *f.StateChanged || f.CommandStarted == nil || *f.CommandStarted {
 		w.t.Errorf("%s: the refusal does not say that nothing happened: %s", tool, r.Output)
 	}
-	if after := w.srv.log.SyncedSeq(); after != before {
+	if after := w.srv.log.Status().Seq; after != before {
 		w.t.Errorf("%s: the refusal wrote %d commits", tool, after-before)
 	}
 }
