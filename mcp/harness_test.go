@@ -24,7 +24,7 @@ import (
 
 // rig is one server on real listeners over a real log, with tools made for the edge's tests.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	srv    *Server
 	access *Access
@@ -46,7 +46,7 @@ type probe struct {
 
 type rigOption func(*Config)
 
-func newRig(t *testing.T, opts ...rigOption) *rig {
+func newRig(t testing.TB, opts ...rigOption) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), store: session.NewStore(),
 		probe: &probe{entered: make(chan struct{}, 64), release: make(chan struct{}), ended: make(chan error, 64)}}
@@ -325,7 +325,7 @@ func last(t *testing.T, resp response) rpc {
 }
 
 // soon fails the test when the channel stays silent.
-func soon[T any](t *testing.T, c <-chan T, what string) T {
+func soon[T any](t testing.TB, c <-chan T, what string) T {
 	t.Helper()
 	select {
 	case v := <-c:

@@ -13,7 +13,7 @@ import (
 
 // host is the other side of ServeStdio: what a host's process sees.
 type host struct {
-	t     *testing.T
+	t     testing.TB
 	in    *io.PipeWriter
 	lines chan string
 	ended chan error
