@@ -197,9 +197,14 @@ func (t *tree) make(at *place, made *[]madeDir) error {
 	return nil
 }
 
+// unmake takes back made directories, but never what someone put there meanwhile: it removes
+// empty directories only.
 func unmake(made []madeDir) {
 	for i := len(made) - 1; i >= 0; i-- {
-		made[i].in.Remove(made[i].name) // fails where someone put a file into it: then it stays
+		if d, err := made[i].in.Open("."); err == nil {
+			unix.Unlinkat(int(d.Fd()), made[i].name, unix.AT_REMOVEDIR)
+			d.Close()
+		}
 	}
 }
 
