@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"webcodex/internal/fault"
 )
@@ -67,7 +68,8 @@ func report(w io.Writer, err error) int {
 	default:
 		text = err.Error()
 	}
-	fmt.Fprintf(w, "webcodex: %s\n", clean(text))
+	// Several errors stand on a line each; a report is one line.
+	fmt.Fprintf(w, "webcodex: %s\n", clean(strings.ReplaceAll(text, "\n", "; ")))
 	return code
 }
 

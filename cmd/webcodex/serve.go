@@ -33,6 +33,12 @@ func serve(ctx context.Context, s streams, f upFlags, dir, root string) (err err
 	if err != nil {
 		return err
 	}
+	times, others := restarted()
+	for _, path := range others {
+		if _, err := srv.addProject(ctx, path); err != nil {
+			report(s.err, err)
+		}
+	}
 	// What a dead server left open gets its end before anybody is answered.
 	if n, err := srv.kernel.Recover(ctx); err != nil {
 		return err
@@ -43,8 +49,11 @@ func serve(ctx context.Context, s streams, f upFlags, dir, root string) (err err
 		return err
 	}
 	ended := srv.answer()
-	if err := printReady(s.out, srv.ready(project), f.asJSON, f.showToken); err != nil {
-		return err
+	// Who waits for the one line of --json has had it, and may have gone.
+	if times == 0 || !f.asJSON {
+		if err := printReady(s.out, srv.ready(project), f.asJSON, f.showToken); err != nil {
+			return err
+		}
 	}
 	err = srv.wait(ctx, f.idleExit, ended)
 	srv.drain()
@@ -109,7 +118,7 @@ func (s *server) wait(ctx context.Context, idleExit time.Duration, ended <-chan 
 	case <-idle:
 		return nil
 	case <-s.log.Failed():
-		return s.log.Err()
+		return &brokenLog{err: s.log.Err(), projects: s.paths()}
 	case err := <-ended:
 		return failf(exitFailed, "the server can no longer be reached: %v", cause(err))
 	}

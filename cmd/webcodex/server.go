@@ -173,6 +173,15 @@ func (s *server) addProject(ctx context.Context, path string) (string, error) {
 	}
 }
 
+// paths are the directories served.
+func (s *server) paths() []string {
+	var out []string
+	for _, p := range s.runner.Projects() {
+		out = append(out, p.Path)
+	}
+	return out
+}
+
 // projectPoll is how often a Project that the Runner has announced is looked for.
 const projectPoll = 5 * time.Millisecond
 
@@ -198,8 +207,8 @@ func (s *server) close() error {
 	if s.runner != nil {
 		err = errors.Join(err, s.runner.Close())
 	}
-	if lerr := s.log.Close(); s.log.Err() == nil {
-		err = errors.Join(err, lerr)
+	if lerr := s.log.Close(); lerr != nil && s.log.Err() == nil {
+		err = errors.Join(err, failf(exitStorage, "the log was not closed cleanly, the next start will look closely: %v", short(lerr)))
 	}
 	return err
 }

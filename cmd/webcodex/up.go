@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,7 +26,7 @@ const (
 const (
 	maxRestarts  = 5
 	restartPause = 2 * time.Second
-	restartEnv   = "WEBCODEX_RESTARTS"
+	restartEnv   = "WEBCODEX_RESTART"
 )
 
 // upFlags are the flags of `up`.
@@ -81,8 +82,9 @@ func up(ctx context.Context, s streams, f upFlags, args []string) error {
 		return err
 	}
 	err = f.attachOrServe(ctx, s, dir, root)
-	if codeOf(err) == exitStorage {
-		return restart(ctx, s, err)
+	var broken *brokenLog
+	if errors.As(err, &broken) {
+		return restart(ctx, s, broken)
 	}
 	return err
 }
@@ -161,11 +163,34 @@ func (f upFlags) attached(s streams, r ready) error {
 	return printReady(s.out, r, f.asJSON, f.showToken)
 }
 
+// brokenLog is the end of a server whose log stopped writing: what it served goes on in the
+// next life.
+type brokenLog struct {
+	err      error
+	projects []string
+}
+
+func (b *brokenLog) Error() string { return b.err.Error() }
+func (b *brokenLog) Unwrap() error { return b.err }
+
+// restarted tells whether this process is such a next life: how often it came back, and the
+// directories to serve besides its own.
+func restarted() (times int, projects []string) {
+	var r struct {
+		Times    int
+		Projects []string
+	}
+	if json.Unmarshal([]byte(os.Getenv(restartEnv)), &r) != nil {
+		return 0, nil
+	}
+	return r.Times, r.Projects
+}
+
 // restart comes back through the one recovery path after a disk failed or filled: the log
 // takes no more commits in a life that lost one (faults.md 2.2, 2.13).
-func restart(ctx context.Context, s streams, why error) error {
-	n := len(os.Getenv(restartEnv))
-	if n >= maxRestarts {
+func restart(ctx context.Context, s streams, why *brokenLog) error {
+	times, _ := restarted()
+	if times >= maxRestarts {
 		return why
 	}
 	report(s.err, why)
@@ -181,7 +206,11 @@ func restart(ctx context.Context, s streams, why error) error {
 	if err != nil {
 		return why
 	}
-	if err := os.Setenv(restartEnv, strings.Repeat("x", n+1)); err != nil {
+	state, err := json.Marshal(map[string]any{"Times": times + 1, "Projects": why.projects})
+	if err != nil {
+		return why
+	}
+	if err := os.Setenv(restartEnv, string(state)); err != nil {
 		return why
 	}
 	if err := syscall.Exec(self, os.Args, os.Environ()); err != nil {
