@@ -13,13 +13,13 @@ import (
 
 // markers are secrets as they occur, each with a part that must be nowhere afterwards.
 var markers = map[string]string{
-	"Authorization: Bearer qX7vLm2RtY9wKz4HbN8cPd3F":                                     "qX7vLm2RtY9wKz4HbN8cPd3F",
-	"ghp_R4nD0mT0kenValue1234567890abcdefAB":                                             "R4nD0mT0kenValue",
-	"sk-proj-Zx81mQ7rTn40vLp95sKd73bWcY26hGfJ":                                           "Zx81mQ7rTn40vLp95sKd",
-	"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n-----END PRIVATE KEY-----\n": "MIIEvQIBADANBgkqhkiG9w0B",
-	"deploy --token h3xT0kenInTwoArguments77 now":                                        "h3xT0kenInTwoArguments77",
-	"https://user:P4ssw0rdInUrl99@host.example/x":                                        "P4ssw0rdInUrl99",
-	"API_KEY=kQ93zLmX72pVwT58sRbN":                                                       "kQ93zLmX72pVwT58sRbN",
+	"Authorization: Bearer qX7vLm2RtY9wKz4HbN8cPd3F":                                      "qX7vLm2RtY9wKz4HbN8cPd3F",
+	"ghp_R4nD0mT0kenValue1234567890abcdefAB":                                              "R4nD0mT0kenValue",
+	"sk-proj-Zx81mQ7rTn40vLp95sKd73bWcY26hGfJ":                                            "Zx81mQ7rTn40vLp95sKd",
+	"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n-----END PRIVATE KEY-----\n":  "MIIEvQIBADANBgkqhkiG9w0B",
+	"deploy --token h3xT0kenInTwoArguments77 now":                                         "h3xT0kenInTwoArguments77",
+	"https://user:P4ssw0rdInUrl99@host.example/x":                                         "P4ssw0rdInUrl99",
+	"API_KEY=kQ93zLmX72pVwT58sRbN":                                                        "kQ93zLmX72pVwT58sRbN",
 	base64.StdEncoding.EncodeToString([]byte("ghp_B64wrappedTokenValue1234567890abcdef")): "B64wrapped",
 }
 
