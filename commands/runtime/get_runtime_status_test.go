@@ -37,7 +37,9 @@ func TestStatus(t *testing.T) {
 	}
 	started := time.Now().Add(-90 * time.Second)
 	k := call.NewKernel(call.Config{Log: log, Sessions: store, Fleet: fleet{}, Server: server, Now: time.Now,
-		Info: func() call.ServerInfo { return call.ServerInfo{Version: "1.2.3", StartedAt: started, Log: log.Status()} }})
+		Info: func() call.ServerInfo {
+			return call.ServerInfo{Version: "1.2.3", StartedAt: started, Log: log.Status()}
+		}})
 	req := call.Request{Spec: runtime.GetRuntimeStatus, Principal: call.Principal{
 		Actor:  event.Actor{Authority: strings.Repeat("a", 64), Principal: strings.Repeat("b", 64)},
 		Scopes: map[call.Scope]bool{call.ScopeRuntimeRead: true}}}
