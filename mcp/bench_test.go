@@ -26,7 +26,9 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkBareCall(b *testing.B) {
 	s := sdk.NewServer(&sdk.Implementation{Name: "bare", Version: "1"}, nil)
 	s.AddTool(&sdk.Tool{Name: "echo", InputSchema: map[string]any{"type": "object"}},
-		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return &sdk.CallToolResult{}, nil })
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{}, nil
+		})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
