@@ -52,7 +52,7 @@ func badPaths() map[string]string {
 		"a\x00b": reasonNUL, "a.txt\x00": reasonNUL,
 		deep: reasonTooLong, strings.Repeat("x", 4096): reasonTooLong, strings.Repeat("y", 256): reasonTooLong,
 		strings.Repeat("b/", 300) + "c": reasonTooLong,
-		"a\xffb":                         reasonNotUTF8, "\xed\xa0\x80": reasonNotUTF8,
+		"a\xffb":                        reasonNotUTF8, "\xed\xa0\x80": reasonNotUTF8,
 		"": reasonEmpty, ".": reasonEmpty, "./": reasonEmpty,
 		"a.txt/x": reasonNotDirectory, "fifo/x": reasonNotDirectory,
 		"sneak/config": reasonGitInternal, "sneak-deep/sample": reasonGitInternal, "sneak-deep/new": reasonGitInternal,
