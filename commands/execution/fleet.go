@@ -87,7 +87,8 @@ func New(o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Close stops listening. Executions in flight are not ended by it.
+// Close stops listening. Executions go on at their Runners; who waits for one is told that its
+// outcome is unknown here, or that it never was granted.
 func (f *Fleet) Close() {
 	f.link.Close()
 	f.mu.Lock()

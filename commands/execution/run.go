@@ -137,6 +137,11 @@ func (w *waiting) wait() (call.Outcome, error) {
 			return w.unknown()
 		case <-proof:
 			return w.unknown()
+		case <-w.f.closed:
+			if fl.deny() {
+				return w.never()
+			}
+			return w.unknown()
 		}
 	}
 }

@@ -31,7 +31,7 @@ type Handlers struct {
 const (
 	helloTimeout  = 3 * time.Second
 	retryEvery    = 250 * time.Millisecond
-	resultTimeout = 15 * time.Second
+	resultTimeout = 3 * time.Second
 )
 
 // Link is one Runner life's connection.
