@@ -36,6 +36,10 @@ func threeEvents(i int) []event.Event {
 func writers(t *testing.T, l *Log, count, n int) time.Duration {
 	t.Helper()
 	var wg sync.WaitGroup
+	events := make([][]event.Event, n)
+	for i := range events {
+		events[i] = threeEvents(i)
+	}
 	start := time.Now()
 	for range count {
 		wg.Add(1)
@@ -44,7 +48,7 @@ func writers(t *testing.T, l *Log, count, n int) time.Duration {
 			a := event.SessionAggregate(event.NewSessionID())
 			for i := range n {
 				d := draft(l, t, a)
-				d.Invocation, d.Events = event.NewInvocationID(), threeEvents(i)
+				d.Invocation, d.Events = event.NewInvocationID(), events[i]
 				if _, err := l.Append(context.Background(), d); err != nil {
 					t.Error(err)
 					return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // A plan is how one struct type is written and read: its stored fields in order. The log's
@@ -13,6 +14,9 @@ import (
 // encoding/json would write. Tests hold both.
 type plan struct {
 	fields []field
+	// scratch holds zero values to read into: an event is copied when it becomes an Event,
+	// and needs no second piece of memory before that.
+	scratch sync.Pool
 }
 
 type field struct {
@@ -43,7 +47,7 @@ var plans = func() map[string]*plan {
 var actorPlan = compile(reflect.TypeFor[Actor]())
 
 func compile(t reflect.Type) *plan {
-	p := &plan{}
+	p := &plan{scratch: sync.Pool{New: func() any { v := reflect.New(t).Elem(); return &v }}}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")

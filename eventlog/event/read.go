@@ -82,19 +82,20 @@ func (r *reader) events() []Event {
 	for r.ok {
 		r.lit(`{"type":`)
 		name := r.string()
-		t, known := stored[name]
+		p, known := plans[name]
 		if !known {
 			r.ok = false
 			break
 		}
 		r.lit(`,"data":`)
-		v := reflect.New(t)
-		r.plan(plans[name], v.Elem())
+		v := p.scratch.Get().(*reflect.Value)
+		r.plan(p, *v)
 		r.lit("}")
-		if !r.ok {
-			break
+		if r.ok {
+			out = append(out, v.Interface().(Event))
 		}
-		out = append(out, v.Elem().Interface().(Event))
+		v.SetZero()
+		p.scratch.Put(v)
 		if r.has("]") {
 			break
 		}
