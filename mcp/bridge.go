@@ -23,12 +23,14 @@ type bridge struct {
 	cfg      StdioConfig
 	out      *lineWriter
 	http     *http.Client
+	life     context.Context // ends with the bridge
 	inflight sync.WaitGroup
 
 	mu      sync.Mutex
 	calls   map[string]*pending // by request id
 	session string              // of the legacy eras
 	version string              // agreed on by initialize
+	heard   string              // the session whose own stream is open
 	opening []byte              // the host's initialize, to open again after a restart
 	reopen  sync.Mutex          // one re-initialise at a time
 }
@@ -91,18 +93,25 @@ func (b *bridge) forward(ctx context.Context, f frame) {
 	if f.method == "initialize" && resp.StatusCode == http.StatusOK {
 		b.remember(resp, f)
 	}
+	if f.method == "notifications/initialized" {
+		b.listen()
+	}
 	answered, err := b.copy(resp, f)
 	if f.call() && !answered {
 		b.failed(ctx, f, err)
 	}
 }
 
-func (b *bridge) post(ctx context.Context, f frame) (*http.Response, error) {
-	u := "http://webcodex/mcp"
+// url of the endpoint; the host part is for show, the connection is the socket.
+func (b *bridge) url() string {
 	if b.cfg.Full {
-		u += "?surface=full"
+		return "http://webcodex/mcp?surface=full"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u, bytes.NewReader(f.body))
+	return "http://webcodex/mcp"
+}
+
+func (b *bridge) post(ctx context.Context, f frame) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url(), bytes.NewReader(f.body))
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +212,38 @@ func (b *bridge) restored(ctx context.Context, resp *http.Response) bool {
 		return false
 	}
 	_ = ready.Body.Close()
+	b.listen()
 	return true
+}
+
+// listen carries what the server says outside of any request in the legacy eras, until the
+// session ends. The modern era has subscriptions/listen, which is a request.
+func (b *bridge) listen() {
+	b.mu.Lock()
+	session, version := b.session, b.version
+	fresh := session != "" && session != b.heard
+	b.heard = session
+	b.mu.Unlock()
+	if !fresh {
+		return
+	}
+	req, err := http.NewRequestWithContext(b.life, http.MethodGet, b.url(), nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Authorization", "Bearer "+b.cfg.Token)
+	req.Header.Set("Mcp-Session-Id", session)
+	req.Header.Set("Mcp-Protocol-Version", version)
+	go func() {
+		resp, err := b.http.Do(req)
+		if err != nil {
+			return
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			_, _ = b.stream(resp.Body, frame{})
+		}
+	}()
 }
 
 // copy writes the messages of a response to the host; answered tells whether the call's own

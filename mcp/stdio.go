@@ -46,7 +46,7 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, cfg StdioConfi
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b := &bridge{cfg: cfg, out: &lineWriter{w: out}, calls: map[string]*pending{},
+	b := &bridge{cfg: cfg, life: ctx, out: &lineWriter{w: out}, calls: map[string]*pending{},
 		http: &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return cfg.Dial(ctx) },
 			// A fresh connection a message: on an idle one of a restarted server nobody could

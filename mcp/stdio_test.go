@@ -239,3 +239,30 @@ func TestStdioRefusedToken(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// TestStdioSubscription: what the server says outside of any request reaches a legacy host,
+// also after the server has restarted.
+func TestStdioSubscription(t *testing.T) {
+	r := newRig(t)
+	h := r.host(StdioConfig{})
+	h.say(stdioInit)
+	h.hear()
+	h.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	id := r.begin(r.access.Principal().Actor)
+	subscribed := func() {
+		t.Helper()
+		h.say(`{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"` + handoffPrefix + string(id) + handoffSuffix + `"}}`)
+		if m := h.hear(); m.Error != nil || string(m.ID) != "2" {
+			t.Fatalf("%+v", m.Error)
+		}
+		r.srv.sessionChanged(id)
+		if m := h.hear(); m.Method != "notifications/resources/updated" || !strings.Contains(string(m.Params), string(id)) {
+			t.Fatalf("%+v", m)
+		}
+	}
+	subscribed()
+	cfg := r.srv.cfg
+	r.stop()
+	r.serve(cfg, nil)
+	subscribed()
+}
