@@ -22,6 +22,9 @@ type splice struct {
 	start, end int
 	text       []byte
 	edit       int
+	// late puts an insertion before its anchor behind one after the text that ends there: each
+	// stays next to what it was anchored to.
+	late int
 }
 
 // applyEdits gives content with all edits made, each found in content as it is. Bytes outside
@@ -44,7 +47,8 @@ func applyEdits(content []byte, edits []wire.TextEdit) ([]byte, []conflict) {
 		splices = append(splices, s)
 	}
 	slices.SortStableFunc(splices, func(a, b splice) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), cmp.Compare(a.edit, b.edit))
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), cmp.Compare(a.late, b.late),
+			cmp.Compare(a.edit, b.edit))
 	})
 	end := 0
 	for i, s := range splices {
@@ -125,7 +129,7 @@ func locate(v *view, e wire.TextEdit) (splice, *conflict) {
 	verbatim := exact || strings.Contains(*e.NewText, "\r")
 	switch e.Kind {
 	case wire.InsertBefore:
-		s.end = s.start
+		s.end, s.late = s.start, 1
 	case wire.InsertAfter:
 		s.start = s.end
 	default:
