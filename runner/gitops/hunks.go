@@ -49,6 +49,7 @@ type hunkPage struct {
 	hunkLines    int
 	hunkSum      string // of the reader when the hunk began
 	text         strings.Builder
+	textChars    int
 }
 
 func newHunkPage(hunks, lines, room int) *hunkPage {
@@ -167,7 +168,7 @@ func (h *hunkPage) begin(head *git.PatchHunk, p *git.PatchReader) error {
 	}
 	h.hunk = &wire.Hunk{OldStart: head.OldStart, OldLines: head.OldLines, NewStart: head.NewStart, NewLines: head.NewLines,
 		Section: clip(head.Section, maxSectionChars)}
-	h.hunkLines, h.hunkSum = 0, p.Sum()
+	h.hunkLines, h.hunkSum, h.textChars = 0, p.Sum(), 0
 	h.text.Reset()
 	return nil
 }
@@ -185,13 +186,14 @@ func (h *hunkPage) line(piece git.Piece) error {
 	}
 	text := strings.ToValidUTF8(string(piece.Line), "\uFFFD")
 	size := chars(text) + 2
-	left := h.room - chars(h.text.String())
+	left := h.room - h.textChars
 	if size > left {
 		if h.taken > 0 {
 			h.hunk = nil
 			return h.full("output_budget", h.hunkSum)
 		}
 		text = head(text, max(0, left-2))
+		size = chars(text) + 2
 		h.hunk.Truncated = true
 		h.because("output_budget")
 	}
@@ -202,6 +204,7 @@ func (h *hunkPage) line(piece git.Piece) error {
 	h.hunkLines++
 	h.text.WriteString(text)
 	h.text.WriteByte('\n')
+	h.textChars += size
 	return nil
 }
 
@@ -212,7 +215,7 @@ func (h *hunkPage) flush() {
 	}
 	h.show()
 	h.hunk.Text = h.text.String()
-	h.room -= chars(h.hunk.Text) + entryFrame
+	h.room -= h.textChars + entryFrame
 	f := &h.out.Files[len(h.out.Files)-1]
 	f.Hunks = append(f.Hunks, *h.hunk)
 	h.out.HunkCount++

@@ -20,7 +20,7 @@ func changedRepo(t *testing.T) *repo {
 	r := newRepo(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var a, b strings.Builder
-	for i := range 3000 {
+	for i := range 1500 {
 		line := fmt.Sprintf("%d äöü😀 %s\t\"x\"\n", i, strings.Repeat("w", rnd.IntN(60)))
 		a.WriteString(line)
 		if i%17 == 0 {
@@ -70,7 +70,7 @@ func TestDiffPagesMeet(t *testing.T) {
 		}
 	}
 	want := r.git("diff", "--cached", "-M", "--no-color", "--abbrev=12") + "\n"
-	if joined.String() != want || pages < 5 {
+	if joined.String() != want || pages < 4 {
 		t.Errorf("%d pages of %d bytes, want %d", pages, joined.Len(), len(want))
 	}
 }
@@ -78,7 +78,7 @@ func TestDiffPagesMeet(t *testing.T) {
 // The pages of hunks hold every hunk of git once, with the lines git shows.
 func TestHunkPagesMeet(t *testing.T) {
 	r := changedRepo(t)
-	for _, perPage := range []int{1, 7, 100} {
+	for _, perPage := range []int{2, 7, 100} {
 		in := wire.DiffHunksIn{DiffScope: wire.DiffScope{Cached: true}, MaxHunks: perPage, MaxHunkLines: 400}
 		var heads []string
 		files := map[string]wire.HunksFile{}
