@@ -45,7 +45,7 @@ Connect a host. Each reads the token from its file or from a variable:
 
 `, r.PID, clean(r.Project), r.MCPURL, clean(token), clean(r.DataDir), r.durable)
 	for _, h := range hosts(r) {
-		fmt.Fprintf(&b, "  %s\n", h.name)
+		fmt.Fprintf(&b, "  %s\n", clean(h.name))
 		for line := range strings.Lines(cleanLines(h.text)) {
 			fmt.Fprintf(&b, "    %s", line)
 		}
