@@ -54,6 +54,7 @@ type Fleet struct {
 
 // lease is a Runner's right to serve its client id.
 type lease struct {
+	instance  event.InstanceID // of all its hellos
 	hello     wire.Hello
 	since     time.Time
 	connected bool // it listens
@@ -107,9 +108,10 @@ func (f *Fleet) Close() {
 func (f *Fleet) WaitRunner(ctx context.Context, c event.ClientID) error {
 	for {
 		f.mu.Lock()
-		l, change := f.leases[c], f.change
+		l := f.leases[c]
+		there, change := l != nil && l.connected, f.change
 		f.mu.Unlock()
-		if l != nil && l.connected {
+		if there {
 			return nil
 		}
 		select {
@@ -134,7 +136,7 @@ func (f *Fleet) hello(c event.ClientID, h wire.Hello) wire.HelloReply {
 	f.mu.Lock()
 	old := f.leases[c]
 	f.mu.Unlock()
-	if old != nil && old.hello.Instance != h.Instance && f.lives(c) {
+	if old != nil && old.instance != h.Instance && f.lives(c) {
 		reply.Reason = "second_instance"
 		return reply
 	}
@@ -163,14 +165,14 @@ func (f *Fleet) renew(c event.ClientID, h wire.Hello, old *lease) (changed, ok b
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.leases[c] != old {
-		return false, f.leases[c] != nil && f.leases[c].hello.Instance == h.Instance
+		return false, f.leases[c] != nil && f.leases[c].instance == h.Instance
 	}
 	l := old
-	if old == nil || old.hello.Instance != h.Instance {
+	if old == nil || old.instance != h.Instance {
 		if old != nil {
 			old.timer.Stop()
 		}
-		l = &lease{since: f.o.Now()}
+		l = &lease{instance: h.Instance, since: f.o.Now()}
 		l.timer = time.AfterFunc(wire.Lease, func() { f.expire(c, l) })
 		f.leases[c] = l
 	} else {

@@ -144,7 +144,7 @@ func (f *Fleet) leads(c event.ClientID, i event.InstanceID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.leases[c]
-	return l != nil && l.hello.Instance == i
+	return l != nil && l.instance == i
 }
 
 // started is a hint; nothing depends on it.
