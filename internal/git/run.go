@@ -134,7 +134,8 @@ func (c child) run(ctx context.Context, read func(io.Reader) error) error {
 	var stderr tail
 	cmd := exec.Command(c.program, c.args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.dir, c.env, w, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A session of its own is a group of its own and has no terminal to ask on.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = drainGrace
 	err = cmd.Start()
 	w.Close()
