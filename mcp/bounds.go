@@ -14,6 +14,8 @@ const (
 	heartbeatEvery = 10 * time.Second
 	// writeDeadline bounds one write to a client that does not read.
 	writeDeadline = 30 * time.Second
+	// answerTime bounds how long the end of a server waits for answers on their way out.
+	answerTime = 2 * time.Second
 	// exchangeLinger is how long the edge remembers a request whose connection has ended
 	// while its message may still be on its way to the handler.
 	exchangeLinger = time.Minute

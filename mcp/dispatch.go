@@ -73,7 +73,7 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request, version, ses
 		r.Header.Set("Accept", "text/event-stream")
 	}
 	w.Header().Set("X-Accel-Buffering", "no")
-	sw := newStreamWriter(w)
+	sw := newStreamWriter(w, writeDeadline)
 	defer sw.end()
 	s.stateful.ServeHTTP(sw, r)
 }

@@ -37,6 +37,7 @@ func (s *Server) edge(tcp bool) http.Handler {
 			refuse(w, http.StatusNotFound, "not_found", "MCP is served at /mcp")
 			return
 		}
+		defer s.answering.enter(r)()
 		s.serve(w, r)
 	})
 }

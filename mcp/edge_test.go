@@ -2,9 +2,11 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -222,5 +224,54 @@ func TestClientOverSocketSeesBothSurfaces(t *testing.T) {
 	}
 	if n[1] != n[0]+1 {
 		t.Errorf("%v", n)
+	}
+}
+
+// TestClientThatDoesNotRead: a write to a full connection is given up, not waited on for ever.
+func TestClientThatDoesNotRead(t *testing.T) {
+	gaveUp := make(chan error, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sw := newStreamWriter(w, 100*time.Millisecond)
+		defer sw.end()
+		for range 4096 { // 256 MiB fit into no buffer
+			if _, err := sw.Write(make([]byte, 64<<10)); err != nil {
+				gaveUp <- err
+				return
+			}
+		}
+		gaveUp <- nil
+	}))
+	defer srv.Close()
+	c, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := soon(t, gaveUp, "the end of the write"); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWriterAfterItsRequest: nothing is written once the request has ended.
+func TestWriterAfterItsRequest(t *testing.T) {
+	rec := httptest.NewRecorder()
+	rec.Header().Set("Content-Type", "text/event-stream")
+	w := newStreamWriter(rec, time.Second)
+	if !w.beat() || rec.Body.String() != string(keepAlive) {
+		t.Fatalf("no heartbeat: %q", rec.Body)
+	}
+	w.end()
+	if _, err := w.Write([]byte("late")); err == nil || w.beat() || w.FlushError() == nil {
+		t.Error("the writer outlives its request")
+	}
+	if rec.Body.String() != string(keepAlive) {
+		t.Errorf("%q", rec.Body)
+	}
+	plain := newStreamWriter(httptest.NewRecorder(), time.Second)
+	if plain.beat() {
+		t.Error("a heartbeat in a response that is no stream")
 	}
 }

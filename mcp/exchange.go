@@ -30,7 +30,7 @@ type exchanges struct {
 }
 
 func (x *exchanges) open(w http.ResponseWriter, r *http.Request, modern bool) *exchange {
-	e := &exchange{id: rand.Text(), w: newStreamWriter(w), modern: modern}
+	e := &exchange{id: rand.Text(), w: newStreamWriter(w, writeDeadline), modern: modern}
 	r.Header.Set(exchangeHeader, e.id)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -74,16 +74,17 @@ func (x *exchanges) take(extra *sdk.RequestExtra) *exchange {
 }
 
 // streamWriter lets a heartbeat share a response with the SDK: one write at a time, none
-// after the request has ended, none that a stalled client can hold up for ever.
+// after the request has ended, none that a stalled client can hold up beyond its patience.
 type streamWriter struct {
 	http.ResponseWriter
-	control *http.ResponseController
-	mu      sync.Mutex
-	ended   bool
+	control  *http.ResponseController
+	patience time.Duration
+	mu       sync.Mutex
+	ended    bool
 }
 
-func newStreamWriter(w http.ResponseWriter) *streamWriter {
-	return &streamWriter{ResponseWriter: w, control: http.NewResponseController(w)}
+func newStreamWriter(w http.ResponseWriter, patience time.Duration) *streamWriter {
+	return &streamWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: patience}
 }
 
 // Unwrap is for http.ResponseController.
@@ -107,7 +108,7 @@ func (w *streamWriter) write(p []byte) (int, error) {
 	if w.ended {
 		return 0, http.ErrHandlerTimeout
 	}
-	_ = w.control.SetWriteDeadline(time.Now().Add(writeDeadline))
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.patience))
 	return w.ResponseWriter.Write(p)
 }
 

@@ -50,6 +50,7 @@ type Server struct {
 	stateless http.Handler
 	stateful  http.Handler
 	exchanges exchanges
+	answering answering
 	legacy    legacySessions
 	known     map[string]bool // JSON-RPC methods that the SDK handles
 	touched   touched
@@ -141,9 +142,11 @@ func HTTPServer(h http.Handler) *http.Server {
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 }
 
-// Close ends the sessions of the legacy eras; calls in flight run on to their end.
+// Close ends the sessions of the legacy eras. It is for the end of a server whose kernel has
+// drained: answers that are being written go out first.
 func (s *Server) Close() {
 	s.once.Do(func() {
+		s.answering.wait(answerTime)
 		for _, srv := range []*sdk.Server{s.direct, s.full} {
 			for ss := range srv.Sessions() {
 				go func() { _ = ss.Close() }()

@@ -24,8 +24,8 @@ func (r *rig) host(cfg StdioConfig) *host {
 	if cfg.Token == "" {
 		cfg.Token = r.access.Token()
 	}
-	if cfg.Dial == nil {
-		cfg.Dial = func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", r.socket) }
+	if path := r.socket; cfg.Dial == nil {
+		cfg.Dial = func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) }
 	}
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
