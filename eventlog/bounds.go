@@ -34,6 +34,9 @@ const (
 	dedupeWindow = 100 * time.Millisecond
 	// feedInactivity is how long JetStream keeps an abandoned feed.
 	feedInactivity = 10 * time.Second
+	// batchSize messages of the feed are decoded at once, by at most so many decoders.
+	batchSize = 128
+	decoders  = 4
 	// feedPatience is how long a feed may be silent before the log is asked whether the
 	// awaited commit can be read at all.
 	feedPatience = time.Second

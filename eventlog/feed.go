@@ -45,6 +45,9 @@ func (l *Log) feed(ctx context.Context, from, last uint64, fn func(message) erro
 	}
 	defer func() { _ = sub.Unsubscribe() }() // deletes the consumer
 	for next := from; next <= last; next++ {
+		if ctx.Err() != nil {
+			return cancelled(ctx)
+		}
 		m, err := l.nextMessage(ctx, sub, next)
 		if err != nil {
 			return err
@@ -68,7 +71,7 @@ func (l *Log) nextMessage(ctx context.Context, sub *nats.Subscription, seq uint6
 			return m, nil
 		}
 		if ctx.Err() != nil {
-			return nil, fault.Wrap(ctx.Err(), fault.Cancelled, "reading the log was cancelled")
+			return nil, cancelled(ctx)
 		}
 		if !errors.Is(err, nats.ErrTimeout) {
 			return nil, fault.Wrap(err, fault.Internal, "the log cannot be read")
@@ -93,6 +96,10 @@ func (l *Log) get(ctx context.Context, seq uint64) (*jetstream.RawStreamMsg, err
 	return s.GetMsg(ctx, seq)
 }
 
+func cancelled(ctx context.Context) error {
+	return fault.Wrap(ctx.Err(), fault.Cancelled, "reading the log was cancelled")
+}
+
 func hole(seq uint64) error {
 	return fault.New(fault.LogDamaged, "the log has a hole at sequence %d: a stored commit cannot be read", seq).
 		WithReason("hole").With("seq", seq).
@@ -114,38 +121,9 @@ func streamSeq(reply string) (uint64, bool) {
 	return seq, err == nil
 }
 
-// record is a message with its commit.
-type record struct {
-	seq    uint64
-	agg    event.Aggregate
-	hash   string
-	commit event.Commit
-	ok     bool // decoded
-	size   int
-}
-
-func readRecord(m message) (record, error) {
-	c, err := event.Decode(m.body)
-	r := record{seq: m.seq, agg: c.Aggregate, hash: event.Hash(m.body), size: len(m.body), commit: c, ok: err == nil}
-	if r.ok && onSubject(m.subject, c.Aggregate) {
-		return r, nil
-	}
-	agg, ok := aggregateOf(m.subject)
-	if !ok {
-		return record{}, fault.New(fault.LogDamaged, "sequence %d is stored under a subject that is no record's", m.seq).
-			WithReason(damageSubject)
-	}
-	r.agg = agg
-	return r, nil
-}
-
 // catchUp folds the whole log at start and compares it with the checkpoint.
 func (l *Log) catchUp(ctx context.Context, last uint64, cp checkpoint) error {
-	err := l.feed(ctx, 1, last, func(m message) error {
-		r, err := readRecord(m)
-		if err != nil {
-			return err
-		}
+	err := l.records(ctx, last, "", func(r record) error {
 		if r.seq == cp.Seq && r.hash != cp.Hash {
 			return fault.New(fault.LogDamaged, "sequence %d is not the commit that was made durable there", r.seq).
 				WithReason("foreign_log").WithNext("restore the data directory from a backup")

@@ -28,9 +28,8 @@ func (l *Log) Replay(ctx context.Context, r Range, fn func(Entry) error) error {
 	if l.closed.Load() {
 		return shuttingDown()
 	}
-	all := r.Aggregate == event.Aggregate{}
 	subject := ""
-	if !all {
+	if r.Aggregate != (event.Aggregate{}) {
 		if !r.Aggregate.Valid() {
 			return fault.New(fault.InvalidArguments, "this is not the name of a record in the log")
 		}
@@ -38,16 +37,9 @@ func (l *Log) Replay(ctx context.Context, r Range, fn func(Entry) error) error {
 	}
 	last, _ := l.applied.read()
 	check := newChain()
-	return l.feed(ctx, 1, last, func(m message) error {
-		if err := ctx.Err(); err != nil {
-			return fault.Wrap(err, fault.Cancelled, "reading the log was cancelled")
-		}
-		if !all && m.subject != subject {
-			return nil
-		}
-		rec, err := readRecord(m)
-		if err != nil {
-			return err
+	return l.records(ctx, last, subject, func(rec record) error {
+		if ctx.Err() != nil {
+			return cancelled(ctx)
 		}
 		if !check.add(rec.agg, rec.seq, rec.hash, rec.commit, rec.ok) {
 			return check.damaged[rec.agg].fault()
