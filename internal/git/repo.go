@@ -67,11 +67,15 @@ func (r *Repo) open(ctx context.Context) error {
 	if r.gitDir, err = findGitDir(r.root, top); err != nil {
 		return err
 	}
-	if err := r.askGit(ctx, top); err != nil {
+	// Both only read; what git thinks of the owner is told first.
+	filters := make(chan error, 1)
+	go func() { filters <- r.findFilters(ctx) }()
+	judged := r.askGit(ctx, top)
+	if err := <-filters; judged == nil && err != nil {
 		return err
 	}
-	if err := r.findFilters(ctx); err != nil {
-		return err
+	if judged != nil {
+		return judged
 	}
 	r.env = filterEnv(r.filters)
 	return nil

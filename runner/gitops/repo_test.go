@@ -14,7 +14,7 @@ import (
 
 // repo is a real repository in a temporary directory, made by plain git.
 type repo struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	p   *runner.Project
 }
@@ -33,7 +33,7 @@ func newRepo(t *testing.T) *repo {
 	return newRepoIn(t, filepath.Join(t.TempDir(), "project"))
 }
 
-func newRepoIn(t *testing.T, dir string) *repo {
+func newRepoIn(t testing.TB, dir string) *repo {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func newRepoIn(t *testing.T, dir string) *repo {
 	return r
 }
 
-func projectAt(t *testing.T, dir string) *runner.Project {
+func projectAt(t testing.TB, dir string) *runner.Project {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
