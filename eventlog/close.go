@@ -5,12 +5,15 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"webcodex/internal/fault"
 )
 
 var errStore = errors.New("the store reported a write error")
 
 // Close refuses new commits, waits for those in flight, stops the server, makes everything
-// durable and gives the directory free. It is safe to call twice.
+// durable and gives the directory free. It is safe to call twice. Errors: fault
+// persistence_uncertain, also when writing had ended before.
 func (l *Log) Close() error {
 	var err error
 	l.closes.Do(func() {
@@ -31,11 +34,14 @@ func (l *Log) shutdown() error {
 		return l.Err() // the checkpoint stays unclean: the next start looks closely
 	}
 	if _, err := syncFrom(l.dir.blocks(), 0); err != nil {
-		return err
+		return fault.Wrap(err, fault.PersistenceUncertain, "the disk did not confirm the log's last writes")
 	}
 	seq, hash := l.applied.read()
 	l.synced.Store(seq)
-	return l.writeCheckpoint(seq, hash, true)
+	if err := l.writeCheckpoint(seq, hash, true); err != nil {
+		return fault.Wrap(err, fault.PersistenceUncertain, "the log's checkpoint could not be written")
+	}
+	return nil
 }
 
 // abandon undoes a failed Open.
