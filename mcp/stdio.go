@@ -30,8 +30,10 @@ type StdioConfig struct {
 const (
 	// stdioDrain covers the grace after which a command becomes a Job.
 	stdioDrain = 15 * time.Second
-	// maxStdioBurst is how many messages of one host are handled at once; more wait.
-	maxStdioBurst = 64
+	// maxStdioBurst is how many messages of one host are on their way at once. It is above what
+	// the server takes from one caller, which answers the rest with too_many_calls; at this
+	// bound reading stops, and cancellations are not read either.
+	maxStdioBurst = 256
 )
 
 // ServeStdio speaks MCP over in and out for a host that starts a command, and carries every
@@ -91,7 +93,12 @@ func (b *bridge) dispatch(ctx context.Context, data []byte, slots chan struct{})
 	}
 	// Registered before the next line is read, so that a cancellation finds it.
 	ctx, done := b.track(ctx, f)
-	slots <- struct{}{}
+	select {
+	case slots <- struct{}{}:
+	case <-ctx.Done():
+		done()
+		return
+	}
 	b.inflight.Add(1)
 	go func() {
 		defer func() { done(); <-slots; b.inflight.Done() }()
