@@ -32,7 +32,7 @@ type execution struct {
 	mu      sync.Mutex
 	state   wire.JournalState
 	result  *wire.Result
-	version int           // of state and output, for observers
+	version int           // of the state, for observers
 	changed chan struct{} // closed at the next change; nil: nobody waits
 }
 
@@ -182,12 +182,31 @@ func (r *Runner) release() {
 	r.work.Done()
 }
 
-// carry takes an accepted offer to its end: claim, grant, start, end, result.
+// carry takes an accepted offer to its end: claim, grant, start, end, result. While the claim
+// is on its way, what a start needs is made ready; nothing of it runs.
 func (r *Runner) carry(link context.Context, e *execution) {
+	type grant struct {
+		limit time.Duration
+		ok    bool
+	}
+	claimed := make(chan grant, 1)
+	go func() {
+		limit, ok := r.claim(link, e)
+		claimed <- grant{limit, ok}
+	}()
+	var ready *prepared
+	if isProcess(e.offer.Op) {
+		ready = r.prepare(e)
+		defer ready.clean()
+	}
 	res := wire.Result{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance, State: wire.JNever}
-	if limit, granted := r.claim(link, e); granted {
+	if g := <-claimed; g.ok {
 		began := time.Now()
-		res = r.perform(e, limit, res)
+		if ready != nil {
+			res = r.runProcess(e, ready, g.limit, res)
+		} else {
+			res = r.perform(e, g.limit, res)
+		}
 		res.DurationMS = time.Since(began).Milliseconds()
 	} else if err := r.journal.step(record{ID: e.offer.ID, State: wire.JNever}, true); err != nil {
 		r.o.Logger.Error("the journal could not be written", "cause", err)
@@ -214,11 +233,8 @@ func (r *Runner) claim(link context.Context, e *execution) (time.Duration, bool)
 	return min(time.Duration(reply.RemainingMS)*time.Millisecond, time.Duration(e.offer.Bounds.TimeoutMS)*time.Millisecond), true
 }
 
-// perform makes the effect; the journal says starting before it.
+// perform makes an effect that is no process; the journal says starting before it.
 func (r *Runner) perform(e *execution, limit time.Duration, res wire.Result) wire.Result {
-	if isProcess(e.offer.Op) {
-		return r.runProcess(e, limit, res)
-	}
 	if err := r.journal.step(record{ID: e.offer.ID, State: wire.JStarting}, true); err != nil {
 		return r.notStarted(res, fault.Wrap(err, fault.StorageFull, "the Runner's journal cannot be written; nothing was done"))
 	}
@@ -270,12 +286,12 @@ func (e *execution) set(s wire.JournalState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.state = s
+	e.version++
 	e.noteLocked()
 }
 
 // noteLocked tells observers that something changed.
 func (e *execution) noteLocked() {
-	e.version++
 	if e.changed != nil {
 		close(e.changed)
 		e.changed = nil
@@ -286,6 +302,7 @@ func (e *execution) noteLocked() {
 func (r *Runner) finish(e *execution, res wire.Result) {
 	e.mu.Lock()
 	e.state, e.result = res.State, &res
+	e.version++
 	e.noteLocked()
 	e.mu.Unlock()
 	e.stop(nil)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"webcodex/eventlog/event"
@@ -42,7 +43,11 @@ func (r *Runner) observeJobs(ctx context.Context, p *Project, in wire.ObserveJob
 	}
 	chars := min(proc.KeptChars, observedChars/max(1, 2*len(items)))
 	for _, item := range items {
-		out.Items = append(out.Items, r.look(p, item, min(max(in.TailLines, 0), maxTailLines), chars))
+		v := r.look(p, item, min(max(in.TailLines, 0), maxTailLines), chars)
+		if in.Whole {
+			r.addSoFar(p, &v)
+		}
+		out.Items = append(out.Items, v)
 	}
 	return out, nil
 }
@@ -85,6 +90,14 @@ func (r *Runner) look(p *Project, item wire.ObserveItem, lines, chars int) wire.
 	return v
 }
 
+// addSoFar gives the streams of a running job as they would be if it ended now. What arrives
+// between the token and this look is told twice, never lost.
+func (r *Runner) addSoFar(p *Project, v *wire.JobView) {
+	if e := r.job(p, v.ID); e != nil && !v.Terminal {
+		v.Outcome = &wire.ProcessOutcome{Started: true, Stdout: stream(e.stdout), Stderr: stream(e.stderr)}
+	}
+}
+
 // lastLines is the end of a stream and the offset after it.
 func lastLines(t *proc.Tail, lines, chars int) (string, int64) {
 	end := t.Total()
@@ -104,44 +117,55 @@ func lastLines(t *proc.Tail, lines, chars int) (string, int64) {
 
 // await blocks until a job differs from its token, or time is over.
 func (r *Runner) await(ctx context.Context, p *Project, items []wire.ObserveItem, wait time.Duration) string {
+	if len(items) == 0 {
+		return "not_waited"
+	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	woken := make(chan struct{}, 1)
+	for slept := false; ; slept = true {
+		woken, changed := r.watchAll(ctx, p, items)
+		if changed {
+			if slept { // what comes in pieces is told in one
+				select {
+				case <-time.After(observeDebounce):
+				case <-ctx.Done():
+				}
+			}
+			return "changed"
+		}
+		select {
+		case <-woken:
+		case <-ctx.Done():
+			return "timeout"
+		}
+	}
+}
+
+// watchAll reports whether one of the jobs has changed already, or gives a channel that is
+// closed when one may have.
+func (r *Runner) watchAll(ctx context.Context, p *Project, items []wire.ObserveItem) (<-chan struct{}, bool) {
+	woken := make(chan struct{})
+	var once sync.Once
 	for _, item := range items {
 		e := r.job(p, item.ID)
 		at, ok := parseToken(item.Token)
 		if e == nil || !ok || at.instance != r.instance {
-			return "changed"
+			return nil, true
 		}
 		changed, since := e.watch(at)
 		if since {
-			return "changed"
+			return nil, true
 		}
 		go func() {
 			select {
 			case <-changed:
-				select {
-				case woken <- struct{}{}:
-				default:
-				}
+				once.Do(func() { close(woken) })
+			case <-woken:
 			case <-ctx.Done():
 			}
 		}()
 	}
-	if len(items) == 0 {
-		return "not_waited"
-	}
-	select {
-	case <-woken:
-	case <-ctx.Done():
-		return "timeout"
-	}
-	// What comes in pieces is told in one.
-	select {
-	case <-time.After(observeDebounce):
-	case <-ctx.Done():
-	}
-	return "changed"
+	return woken, false
 }
 
 // watch reports whether something changed since a token, or gives the channel that says so.

@@ -76,43 +76,69 @@ func checkForm(op wire.Op, in wire.ProcessIn) *fault.Error {
 	return nil
 }
 
-// runProcess starts the process of an execution and waits for its end.
-func (r *Runner) runProcess(e *execution, limit time.Duration, res wire.Result) wire.Result {
+// prepared is a process that is ready to be launched, or the reason why it cannot be.
+type prepared struct {
+	p      *proc.Process
+	parser Parser
+	fault  *fault.Error
+	undo   []func()
+}
+
+// clean takes back what was prepared and what the process no longer needs.
+func (q *prepared) clean() {
+	for _, undo := range q.undo {
+		undo()
+	}
+}
+
+func (r *Runner) prepare(e *execution) *prepared {
+	q := &prepared{}
 	in, f := readProcess(e.offer)
 	if f != nil {
-		return r.notStarted(res, f)
+		q.fault = f
+		return q
 	}
 	dir, f := openCwd(e.project, in.Cwd)
 	if f != nil {
-		return r.notStarted(res, f)
+		q.fault = f
+		return q
 	}
-	defer dir.Close()
-	c := proc.Command{Mark: string(e.offer.ID), Dir: dir, Stdin: []byte(in.Stdin), Timeout: limit, Stdout: e.stdout, Stderr: e.stderr}
+	q.undo = append(q.undo, func() { _ = dir.Close() })
+	c := proc.Command{Mark: string(e.offer.ID), Dir: dir, Stdin: []byte(in.Stdin), Stdout: e.stdout, Stderr: e.stderr, Notify: e.note}
 	c.Env = proc.Environment(os.Environ(), append([]string{"PWD=" + filepath.Join(e.project.Path, filepath.FromSlash(in.Cwd))}, in.Env...))
 	clean, f := r.form(&c, e.offer.Op, in)
-	defer clean()
+	q.undo = append(q.undo, clean)
 	if f != nil {
-		return r.notStarted(res, f)
+		q.fault = f
+		return q
 	}
-	var parser Parser
 	if in.Parser != "" && r.o.Parsers != nil {
 		if found, ok := r.o.Parsers(in.Parser); ok {
-			parser = found
+			q.parser, c.Tee = found, found.Write
 		}
 	}
-	if parser != nil {
-		c.Tee = parser.Write
+	p, err := proc.Prepare(c)
+	if err != nil {
+		q.fault = spawnFault(err)
+		return q
 	}
-	c.Notify = e.note
+	q.p, q.undo = p, append(q.undo, p.Abandon)
+	return q
+}
+
+// runProcess starts the process of an execution and waits for its end.
+func (r *Runner) runProcess(e *execution, q *prepared, limit time.Duration, res wire.Result) wire.Result {
+	if q.fault != nil {
+		return r.notStarted(res, q.fault)
+	}
 	if err := r.journal.step(record{ID: e.offer.ID, State: wire.JStarting}, true); err != nil {
 		return r.notStarted(res, fault.Wrap(err, fault.StorageFull, "the Runner's journal cannot be written; nothing was started"))
 	}
 	e.set(wire.JStarting)
-	p, err := proc.Start(c)
-	if err != nil {
+	if err := q.p.Launch(limit); err != nil {
 		return r.notStarted(res, spawnFault(err))
 	}
-	leader := p.Identity()
+	leader := q.p.Identity()
 	if err := r.journal.step(record{ID: e.offer.ID, State: wire.JRunning, Leader: &leader}, false); err != nil {
 		r.o.Logger.Error("the journal could not be written", "cause", err)
 	}
@@ -121,9 +147,9 @@ func (r *Runner) runProcess(e *execution, limit time.Duration, res wire.Result) 
 	to := r.link
 	r.mu.Unlock()
 	to.Started(wire.Started{ID: e.offer.ID})
-	exit := p.Wait(e.ctx)
+	exit := q.p.Wait(e.ctx)
 	res.State = wire.JTerminal
-	res.Process = outcome(exit, e, parser)
+	res.Process = outcome(exit, e, q.parser)
 	return r.terminal(res)
 }
 

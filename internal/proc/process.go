@@ -51,45 +51,97 @@ type Exit struct {
 
 // Process is a started child.
 type Process struct {
-	c       Command
-	mark    string
-	proc    *os.Process
-	pid     int
-	started time.Time
-	exited  chan struct{} // the child has ended and is not yet collected
-	open    atomic.Int32  // output streams that have not ended
-	drained chan struct{} // both output streams have ended
-	readers [2]*os.File
-	stdin   *os.File
+	c          Command
+	executable string
+	mark       string
+	child      []*os.File // the child's ends, until it is launched
+	proc       *os.Process
+	pid        int
+	started    time.Time
+	exited     chan struct{} // the child has ended and is not yet collected
+	open       atomic.Int32  // output streams that have not ended
+	drained    chan struct{} // both output streams have ended
+	readers    [2]*os.File
+	stdin      *os.File
 }
 
-// Start starts the child. The error is a *SpawnError: nothing runs then.
+// Start prepares and launches a child. The error is a *SpawnError: nothing runs then.
 func Start(c Command) (*Process, error) {
+	p, err := Prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Launch(c.Timeout); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Prepare finds the executable and opens the streams, so that Launch has little left to do.
+// The error is a *SpawnError. What is prepared must be launched or abandoned.
+func Prepare(c Command) (*Process, error) {
 	own.once.Do(adopt)
 	executable, err := find(c.Executable, childDir(c.Dir), pathOf(c.Env))
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{c: c, mark: markOf(c.Mark), exited: make(chan struct{}), drained: make(chan struct{})}
-	files, err := p.pipes()
-	if err != nil {
+	p := &Process{c: c, executable: executable, mark: markOf(c.Mark), exited: make(chan struct{}), drained: make(chan struct{})}
+	if p.child, err = p.pipes(); err != nil {
 		return nil, &SpawnError{NoResources, err}
 	}
+	return p, nil
+}
+
+// Launch starts a prepared child, with a time-out that replaces the command's. The error is a *SpawnError: nothing runs then.
+func (p *Process) Launch(timeout time.Duration) error {
+	p.c.Timeout = timeout
+	c := p.c
 	attr := &os.ProcAttr{Dir: childDir(c.Dir), Env: append(c.Env[:len(c.Env):len(c.Env)], MarkVariable+"="+p.mark),
-		Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
-	p.proc, err = launch(executable, append([]string{c.Executable}, c.Args...), attr)
-	for _, f := range files {
-		_ = f.Close()
-	}
+		Files: p.child, Sys: apart()}
+	var err error
+	p.proc, err = launch(p.executable, append([]string{c.Executable}, c.Args...), attr)
+	p.closeChild()
 	if err != nil {
 		p.closePipes()
-		return nil, spawnError(err)
+		return spawnError(err)
 	}
 	p.pid, p.started = p.proc.Pid, time.Now()
 	own.add(p.pid)
 	p.follow()
-	return p, nil
+	return nil
 }
+
+// Abandon gives up a prepared child that was not launched.
+func (p *Process) Abandon() {
+	p.closeChild()
+	p.closePipes()
+}
+
+func (p *Process) closeChild() {
+	for _, f := range p.child {
+		_ = f.Close()
+	}
+	p.child = nil
+}
+
+// apart puts the child into a group of its own and away from any terminal. A session of its
+// own does both and costs a scheduling group in the kernel; where this process has no terminal,
+// a group is enough: only the leader of a session can come by one.
+func apart() *syscall.SysProcAttr {
+	if hasTerminal() {
+		return &syscall.SysProcAttr{Setsid: true}
+	}
+	return &syscall.SysProcAttr{Setpgid: true}
+}
+
+var hasTerminal = sync.OnceValue(func() bool {
+	f, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return !errors.Is(err, syscall.ENXIO)
+	}
+	_ = f.Close()
+	return true
+})
 
 // launch retries a file that another thread's fork still holds open for writing.
 func launch(executable string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
