@@ -9,10 +9,9 @@ import (
 
 // activity knows whether anybody uses the server: requests in flight, attached windows.
 type activity struct {
-	mu    sync.Mutex
-	n     int
-	posts int // of them, requests that will have an answer soon: not streams to listen on
-	last  time.Time
+	mu   sync.Mutex
+	n    int
+	last time.Time
 }
 
 func newActivity() *activity { return &activity{last: time.Now()} }
@@ -34,41 +33,9 @@ func (a *activity) begin() (end func()) {
 func (a *activity) wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer a.begin()()
-		if r.Method == http.MethodPost {
-			a.post(1)
-			defer a.post(-1)
-		}
 		h.ServeHTTP(w, r)
 	})
 }
-
-func (a *activity) post(n int) {
-	a.mu.Lock()
-	a.posts += n
-	a.mu.Unlock()
-}
-
-// answered waits until every request has its answer written, or ctx ends.
-func (a *activity) answered(ctx context.Context) {
-	tick := time.NewTicker(answeredPoll)
-	defer tick.Stop()
-	for {
-		a.mu.Lock()
-		n := a.posts
-		a.mu.Unlock()
-		if n == 0 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// answeredPoll is how often a server that ends looks whether answers are still being written.
-const answeredPoll = 2 * time.Millisecond
 
 // remaining is how long the server may still be idle before d is over; the whole of d while
 // it is in use.

@@ -136,10 +136,6 @@ func (s *server) drain() {
 		_ = s.kernel.Drain(ctx)
 		cancel()
 	}
-	// The kernel has answered; now the answers go out, before anything closes under them.
-	ctx, cancel = context.WithTimeout(context.Background(), settleTime)
-	s.use.answered(ctx)
-	cancel()
 	close(s.ending)
 	s.edge.Close()
 	ctx, cancel = context.WithTimeout(context.Background(), time.Second)
