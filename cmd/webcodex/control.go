@@ -17,7 +17,7 @@ import (
 
 // Paths of the control plane, served on the control socket only.
 const (
-	pathProjects = "/control/projects" // POST addProject → ready
+	pathProjects = "/control/projects" // POST addProject → added
 	pathStatus   = "/control/status"   // GET → serverStatus
 	pathSessions = "/control/sessions" // GET → list_sessions' output
 	pathReplay   = "/control/replay"   // GET → one JSON line a commit, or the Session as it was
@@ -30,6 +30,13 @@ const maxControlBody = 64 << 10
 // addProject asks to serve one more directory (ruling 14).
 type addProject struct {
 	Path string `json:"path"`
+}
+
+// added answers addProject: the ready line, and what the ready block says besides.
+type added struct {
+	ready
+	PublicURL  string `json:"public_url"`
+	Durability string `json:"durability"`
 }
 
 // serverStatus is what the process knows about itself.

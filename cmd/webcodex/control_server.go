@@ -30,23 +30,24 @@ func (s *server) controlHandler() http.Handler {
 	return s.use.wrap(mux)
 }
 
-func (s *server) controlAdd(r *http.Request) (ready, error) {
+func (s *server) controlAdd(r *http.Request) (added, error) {
 	var in addProject
 	if err := json.NewDecoder(io.LimitReader(r.Body, maxControlBody)).Decode(&in); err != nil || in.Path == "" {
-		return ready{}, fault.New(fault.InvalidArguments, "the request names no directory")
+		return added{}, fault.New(fault.InvalidArguments, "the request names no directory")
 	}
 	root, err := resolveDir(in.Path)
 	if err != nil {
-		return ready{}, err
+		return added{}, err
 	}
 	if err := keepApart(root, s.dir); err != nil {
-		return ready{}, err
+		return added{}, err
 	}
 	project, err := s.addProject(r.Context(), root)
 	if err != nil {
-		return ready{}, err
+		return added{}, err
 	}
-	return s.ready(project), nil
+	answer := s.ready(project)
+	return added{ready: answer, PublicURL: answer.public, Durability: answer.durable}, nil
 }
 
 func (s *server) status() serverStatus {

@@ -148,12 +148,12 @@ func attach(ctx context.Context, dir, root string) (ready, error) {
 		return ready{}, err
 	}
 	defer c.close()
-	var r ready
-	if err := c.post(ctx, pathProjects, addProject{Path: root}, &r); err != nil {
+	var a added
+	if err := c.post(ctx, pathProjects, addProject{Path: root}, &a); err != nil {
 		return ready{}, err
 	}
-	r.tokenFile = tokenPath(dir)
-	return r, nil
+	a.tokenFile, a.public, a.durable = tokenPath(dir), a.PublicURL, a.Durability
+	return a.ready, nil
 }
 
 func (f upFlags) attached(s streams, r ready) error {

@@ -19,6 +19,11 @@ const queryTimeout = 10 * time.Second
 // It runs once, after the Runners of this process are connected and before callers are served.
 func (k *Kernel) Recover(ctx context.Context) (closed int, err error) {
 	for _, w := range k.cfg.Sessions.Open() {
+		if _, err := k.cfg.Log.Head(event.SessionAggregate(w.Session)); fault.KindOf(err) == fault.LogDamaged {
+			// It takes no commit any more; the other Sessions go on.
+			k.cfg.Logger.Error("a damaged Session keeps its open calls", "session", w.Session)
+			continue
+		}
 		for _, open := range w.Calls {
 			if open.Server == k.cfg.Server {
 				continue
