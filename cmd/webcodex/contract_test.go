@@ -255,7 +255,7 @@ func make257() []string {
 	return out
 }
 
-// Covers: STA-11, SES-02, AUTH-12
+// Covers: STA-11, SES-02
 func TestBadInputIsAnsweredAndWritesNothing(t *testing.T) {
 	w := newWorld(t, "process")
 	s := w.work(args{})

@@ -151,21 +151,29 @@ func (c *Call) guard(ctx context.Context) error {
 	if c.Session == nil || c.Session.Lifecycle != session.Active {
 		return nil
 	}
-	var denied *fault.Error
-	switch {
-	case c.req.Spec.Class == Write && c.Session.Guards.DenyWrite:
-		denied = fault.New(fault.SessionWriteDenied, "this Session is read-only: it may not change files")
-	case c.req.Spec.Class == Execute && c.Session.Guards.DenyShell:
-		denied = fault.New(fault.SessionShellDenied, "this Session is read-only: it may not run commands")
-	default:
+	denied := c.denial(c.Session.Guards)
+	if denied == nil {
 		return nil
 	}
-	denied.ExecutionState = string(event.NotStarted)
-	denied.WithNext("continue with work_on_project and session_mode normal if you may")
 	if _, err := c.record(ctx, func(now time.Time) []event.Event {
 		return []event.Event{c.startEvent(nil, now), c.finishEvent(Result{}, denied, now)}
 	}); err != nil {
 		return err
 	}
 	return denied
+}
+
+// denial is what the guards say about this tool, nil where they allow it.
+func (c *Call) denial(g event.Guards) *fault.Error {
+	var denied *fault.Error
+	switch {
+	case c.req.Spec.Class == Write && g.DenyWrite:
+		denied = fault.New(fault.SessionWriteDenied, "this Session is read-only: it may not change files")
+	case c.req.Spec.Class == Execute && g.DenyShell:
+		denied = fault.New(fault.SessionShellDenied, "this Session is read-only: it may not run commands")
+	default:
+		return nil
+	}
+	denied.ExecutionState = string(event.NotStarted)
+	return denied.WithNext("continue with work_on_project and session_mode normal if you may")
 }

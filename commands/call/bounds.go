@@ -21,4 +21,7 @@ const (
 	MaxInputItems  = 8
 	// MaxCallsPerPrincipal at once (faults.md 4).
 	MaxCallsPerPrincipal = 32
+	// MaxWaitersPerPrincipal and MaxWaiters are of calls that only wait (faults.md 4).
+	MaxWaitersPerPrincipal = 64
+	MaxWaiters             = 2000
 )

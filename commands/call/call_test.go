@@ -332,3 +332,81 @@ func TestAForeignErrorIsInternal(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What changed between admission and the start counts: a Session narrowed meanwhile starts
+// nothing, and says so as a guard does.
+func TestASessionNarrowedMeanwhileStartsNothing(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, calltest.Alpha, "")
+	spec := *runs
+	spec.Run = func(ctx context.Context, c *call.Call) (call.Result, error) {
+		calltest.Must[session.WorkOut](e, &session.WorkOnProject, map[string]any{"session_id": id, "instruction": "look only", "session_mode": "read_only"})
+		return runs.Run(ctx, c)
+	}
+	_, err := e.Call(&spec, in{Project: calltest.Alpha.String(), SessionID: string(id)})
+	if f := fault.As(err); f == nil || f.Kind != fault.SessionShellDenied || f.ExecutionState != "not_started" || len(e.Fleet.Starts()) != 0 {
+		t.Errorf("%v, %d starts", err, len(e.Fleet.Starts()))
+	}
+}
+
+func TestAReadOfASessionClosedMeanwhileLeavesNoPair(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, calltest.Alpha, "")
+	spec := *reads
+	spec.Run = func(ctx context.Context, c *call.Call) (call.Result, error) {
+		calltest.Must[session.CloseOut](e, &session.CloseSession, map[string]any{"session_id": id})
+		return reads.Run(ctx, c)
+	}
+	out := calltest.Must[additions](e, &spec, in{Project: calltest.Alpha.String(), SessionID: string(id)})
+	if out.Recorded == nil || *out.Recorded {
+		t.Errorf("%+v", out)
+	}
+	events := e.Events(id)
+	if _, ok := events[len(events)-1].(event.SessionClosed); !ok {
+		t.Errorf("after the close came %+v", events[len(events)-1])
+	}
+}
+
+// Calls that wait take no slot from calls that work.
+func TestWaitersDoNotStarveWork(t *testing.T) {
+	e := calltest.New(t, nil)
+	inside, leave := make(chan struct{}, call.MaxWaitersPerPrincipal), make(chan struct{})
+	spec := tool(call.Observe, func(_ context.Context, c *call.Call) (call.Result, error) {
+		return call.Result{}, c.Waiting(func() error {
+			inside <- struct{}{}
+			<-leave
+			return nil
+		})
+	})
+	done := make(chan error, call.MaxWaitersPerPrincipal)
+	for range call.MaxWaitersPerPrincipal {
+		go func() {
+			_, err := e.Call(spec, in{Project: calltest.Alpha.String()})
+			done <- err
+		}()
+		<-inside // one after the other: until it waits, each needs a slot for work
+	}
+	for range 2 * call.MaxCallsPerPrincipal {
+		calltest.Must[additions](e, reads, in{Project: calltest.Alpha.String()})
+	}
+	e.Refused(calltest.Owner(), spec, in{Project: calltest.Alpha.String()}, fault.TooManyCalls)
+	close(leave)
+	for range call.MaxWaitersPerPrincipal {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	calltest.Must[additions](e, reads, in{Project: calltest.Alpha.String()})
+}
+
+// Arguments that a tool refuses before any effect leave no pair, like the schema's refusals.
+func TestRefusedArgumentsLeaveNoPair(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, calltest.Alpha, "")
+	for _, kind := range []fault.Kind{fault.InvalidArguments, fault.InvalidPath} {
+		spec := tool(call.Write, func(context.Context, *call.Call) (call.Result, error) {
+			return call.Result{}, fault.New(kind, "no").WithField("path")
+		})
+		e.Refused(calltest.Owner(), spec, in{Project: calltest.Alpha.String(), SessionID: string(id)}, kind)
+	}
+}

@@ -7,13 +7,13 @@ import (
 	"webcodex/internal/fault"
 )
 
-// drain counts the calls in flight and refuses new ones once it has begun. The zero value is
+// drain counts what is in flight and refuses new ones once it is waited for. The zero value is
 // ready for use.
 type drain struct {
 	mu      sync.Mutex
 	n       int
 	refusal bool
-	empty   chan struct{} // made by Drain; closed when the last call has left
+	empty   chan struct{} // nil while nobody waits; closed when the last one has left
 }
 
 func (d *drain) enter() error {
@@ -26,25 +26,32 @@ func (d *drain) enter() error {
 	return nil
 }
 
+// begin counts one in that is never refused.
+func (d *drain) begin() {
+	d.mu.Lock()
+	d.n++
+	d.mu.Unlock()
+}
+
 func (d *drain) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.n--
-	if d.n == 0 && d.refusal {
+	if d.n--; d.n == 0 && d.empty != nil {
 		close(d.empty)
+		d.empty = nil
 	}
 }
 
-// Drain refuses new calls and returns when those in flight have their answer, or with ctx's
-// error. It may be called again, to go on waiting.
-func (k *Kernel) Drain(ctx context.Context) error {
-	d := &k.drain
+// wait refuses new ones from now on and returns when none is left, or with ctx's error.
+func (d *drain) wait(ctx context.Context) error {
 	d.mu.Lock()
-	if !d.refusal {
-		d.refusal, d.empty = true, make(chan struct{})
-		if d.n == 0 {
-			close(d.empty)
-		}
+	d.refusal = true
+	if d.n == 0 {
+		d.mu.Unlock()
+		return nil
+	}
+	if d.empty == nil {
+		d.empty = make(chan struct{})
 	}
 	empty := d.empty
 	d.mu.Unlock()
@@ -55,6 +62,13 @@ func (k *Kernel) Drain(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// Drain refuses new calls and returns when those in flight have their answer, or with ctx's
+// error. It may be called again, to go on waiting.
+func (k *Kernel) Drain(ctx context.Context) error { return k.drain.wait(ctx) }
+
+// Close waits until late ends that are being recorded are in the log.
+func (k *Kernel) Close(ctx context.Context) error { return k.late.wait(ctx) }
 
 // InFlight is the number of calls without an answer yet.
 func (k *Kernel) InFlight() int {

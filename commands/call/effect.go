@@ -92,12 +92,10 @@ func (c *Call) Effect(ctx context.Context, op wire.Op, in any, o EffectOptions) 
 	if !x.CancelOnDone {
 		run = context.WithoutCancel(ctx)
 	}
-	if o.Grace > 0 {
-		c.kernel.jobs.add(c.job(offer))
-	}
 	out, err := c.kernel.fleet.Run(run, x)
-	if !out.Promoted {
-		c.kernel.jobs.drop(offer.ID)
+	if out.Promoted {
+		// Its end is told after this call has settled, so it cannot come first.
+		c.kernel.jobs.add(c.job(offer))
 	}
 	if serr := start.wait(context.WithoutCancel(ctx)); serr != nil {
 		return Outcome{}, serr
@@ -163,12 +161,15 @@ func (c *Call) commitStart(ctx context.Context, offer wire.Offer) *starting {
 }
 
 // decideStart re-checks under the aggregate's lock what may have changed since admission: a
-// Session closed meanwhile starts nothing.
+// Session closed or narrowed meanwhile starts nothing.
 func (c *Call) decideStart(x *event.Execution) aggregate.Decide {
 	return func(now time.Time) ([]event.Event, error) {
 		core, ok := c.kernel.cfg.Sessions.Core(c.Session.ID)
 		if !ok || core.Lifecycle != session.Active {
 			return nil, fault.New(fault.SessionClosed, "this Session was closed meanwhile; nothing was started")
+		}
+		if denied := c.denial(core.Guards); denied != nil {
+			return nil, denied
 		}
 		return []event.Event{c.startEvent(x, now)}, nil
 	}
@@ -223,8 +224,8 @@ func unknownOutcome() *fault.Error {
 // later proof about an unknown outcome. It waits for the call's own finish first.
 func (c *Call) late(offer wire.Offer, o EffectOptions) func(context.Context, wire.Result) error {
 	return func(ctx context.Context, r wire.Result) error {
-		c.kernel.late.Add(1)
-		defer c.kernel.late.Done()
+		c.kernel.late.begin()
+		defer c.kernel.late.leave()
 		select {
 		case <-c.settled:
 		case <-ctx.Done():

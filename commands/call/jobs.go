@@ -1,6 +1,7 @@
 package call
 
 import (
+	"slices"
 	"sync"
 
 	"webcodex/eventlog/event"
@@ -8,7 +9,8 @@ import (
 	"webcodex/runner/wire"
 )
 
-// maxJobs bounds the table; beyond it the oldest ended entry leaves first.
+// maxJobs bounds the table; beyond it the oldest ended entry leaves for each new one. Jobs
+// that run are bounded by the Runners.
 const maxJobs = 10_000
 
 // Job is an execution that a caller may observe or stop by its id.
@@ -21,7 +23,7 @@ type Job struct {
 	Ended     bool
 }
 
-// jobTable remembers executions of this server life by id. What is durable about them is in
+// jobTable remembers the Jobs of this server life by id, in order of their promotion. What is durable about them is in
 // their Sessions and in the Runner's journal; losing the table loses nothing.
 type jobTable struct {
 	mu    sync.Mutex
@@ -36,12 +38,12 @@ func (t *jobTable) add(j Job) {
 	defer t.mu.Unlock()
 	t.byID[j.ID] = &j
 	t.order = append(t.order, j.ID)
-	for i := 0; len(t.byID) > maxJobs && i < len(t.order); i++ {
-		if old := t.byID[t.order[i]]; old == nil || old.Ended {
-			delete(t.byID, t.order[i])
-			t.order = append(t.order[:i], t.order[i+1:]...)
-			i--
-		}
+	if len(t.order) <= maxJobs {
+		return
+	}
+	if i := slices.IndexFunc(t.order, func(id event.ExecutionID) bool { return t.byID[id].Ended }); i >= 0 {
+		delete(t.byID, t.order[i])
+		t.order = slices.Delete(t.order, i, i+1)
 	}
 }
 
@@ -51,12 +53,6 @@ func (t *jobTable) end(id event.ExecutionID) {
 	if j := t.byID[id]; j != nil {
 		j.Ended = true
 	}
-}
-
-func (t *jobTable) drop(id event.ExecutionID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.byID, id)
 }
 
 func (t *jobTable) find(id event.ExecutionID) (Job, bool) {

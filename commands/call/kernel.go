@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"webcodex/commands/aggregate"
@@ -46,11 +45,10 @@ type Kernel struct {
 	fleet  Fleet
 	writer *aggregate.Writer
 
-	mu     sync.Mutex
-	active map[string]int // calls in flight per principal fingerprint
-	jobs   *jobTable
-	late   sync.WaitGroup
-	drain  drain
+	slots *slots
+	jobs  *jobTable
+	late  drain // ends that come after their call
+	drain drain
 }
 
 // NewKernel wires a Kernel.
@@ -59,19 +57,7 @@ func NewKernel(cfg Config) *Kernel {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Kernel{cfg: cfg, fleet: cfg.Fleet, writer: aggregate.NewWriter(cfg.Log, cfg.Now),
-		active: map[string]int{}, jobs: newJobTable()}
-}
-
-// Close waits until late ends that are being recorded are in the log.
-func (k *Kernel) Close(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() { k.late.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+		slots: newSlots(), jobs: newJobTable()}
 }
 
 // Call runs one tool call to its answer. The error is a *fault.Error or nil.
@@ -92,11 +78,10 @@ func (c *Call) do(ctx context.Context) (Response, error) {
 		return Response{}, err
 	}
 	defer c.kernel.drain.leave()
-	release, err := c.kernel.enter(c.Principal)
-	if err != nil {
+	if err := c.kernel.slots.take(c.key()); err != nil {
 		return Response{}, err
 	}
-	defer release()
+	defer c.kernel.slots.free(c.key())
 	if err := c.admit(); err != nil {
 		return Response{}, err
 	}
@@ -118,24 +103,6 @@ func (c *Call) run(ctx context.Context) (res Result, err error) {
 		}
 	}()
 	return c.req.Spec.Run(ctx, c)
-}
-
-func (k *Kernel) enter(p Principal) (func(), error) {
-	key := p.Actor.Principal
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.active[key] >= MaxCallsPerPrincipal {
-		return nil, fault.New(fault.TooManyCalls, "this caller already has %d calls in flight", MaxCallsPerPrincipal).
-			WithNext("wait for one to end, then call again")
-	}
-	k.active[key]++
-	return func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if k.active[key]--; k.active[key] == 0 {
-			delete(k.active, key)
-		}
-	}, nil
 }
 
 func (k *Kernel) tell(c *Call, resp Response, err error) {
@@ -191,5 +158,5 @@ func (c *Call) Decide(ctx context.Context, a event.Aggregate, decide aggregate.D
 // HasScope reports whether the caller holds a scope beyond those the Spec demands.
 func (c *Call) HasScope(s Scope) bool { return c.Principal.Scopes[s] }
 
-// Output reads a Response's output back, for edges that add members.
+// Decode reads a Response's output back, for edges that add members.
 func (r Response) Decode(v any) error { return json.Unmarshal(r.Output, v) }

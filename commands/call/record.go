@@ -39,26 +39,44 @@ func (c *Call) finish(ctx context.Context, res Result, err error) (Response, err
 	if err != nil {
 		err = fault.As(err)
 	}
-	if !c.records() || (!c.opened && fault.KindOf(err) == fault.InvalidArguments) {
-		if err != nil {
-			return Response{}, err
-		}
-		return c.respond(res, "")
+	if !c.records() || c.refusedArguments(err) {
+		return c.unpaired(res, err)
 	}
 	receipt, rerr := c.record(ctx, func(now time.Time) []event.Event {
 		if c.opened {
 			return []event.Event{c.finishEvent(res, fault.As(err), now)}
+		}
+		if core, _ := c.kernel.cfg.Sessions.Core(c.Session.ID); core.Lifecycle != session.Active {
+			return nil // closed meanwhile: it takes no pair any more (ruling 3)
 		}
 		return []event.Event{c.startEvent(nil, now), c.finishEvent(res, fault.As(err), now)}
 	})
 	if rerr != nil {
 		return Response{}, unrecorded(rerr, res, fault.As(err))
 	}
+	if receipt.Seq == 0 {
+		return c.unpaired(res, err)
+	}
 	id := event.TailEventID(receipt.Commit.Aggregate, receipt.Commit.Version, len(receipt.Commit.Events)-1)
 	if err != nil {
 		return Response{}, fault.As(err).With("session_recorded", true).With("session_event_id", id)
 	}
 	return c.respond(res, id)
+}
+
+// refusedArguments reports a refusal of what was asked for before any effect: a path that
+// leads out, a member that is missing. Like the schema's own refusals it leaves no pair.
+func (c *Call) refusedArguments(err error) bool {
+	k := fault.KindOf(err)
+	return c.execution == "" && (k == fault.InvalidArguments || k == fault.InvalidPath)
+}
+
+// unpaired is the end of a call that leaves nothing in the log.
+func (c *Call) unpaired(res Result, err error) (Response, error) {
+	if err != nil {
+		return Response{}, err
+	}
+	return c.respond(res, "")
 }
 
 // unrecorded says that the evidence is missing although the effect may stand.
@@ -79,9 +97,11 @@ func (c *Call) respond(res Result, id event.EventID) (Response, error) {
 	case id != "":
 		out = splice(out, "session_recorded", true)
 		out = splice(out, "session_event_id", id)
-	case c.req.Spec.Plane == PlaneProject && c.Session == nil:
+	case c.req.Spec.Plane == PlaneProject:
 		out = splice(out, "session_recorded", false)
-		out = splice(out, "session_hint", sessionHint)
+		if c.Session == nil {
+			out = splice(out, "session_hint", sessionHint)
+		}
 	}
 	return Response{Success: !res.Failed, Output: out, Error: res.Error}, nil
 }

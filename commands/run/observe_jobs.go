@@ -82,7 +82,7 @@ func observeJobs(ctx context.Context, c *call.Call) (call.Result, error) {
 	if target == nil {
 		return call.Result{Output: out}, nil
 	}
-	seen, err := call.AskTarget[wire.ObserveJobsOut](ctx, c, *target, wire.OpObserveJobs, ask, time.Duration(in.WaitSecs)*time.Second+observeMargin)
+	seen, err := observeOn(ctx, c, *target, ask)
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -93,6 +93,21 @@ func observeJobs(ctx context.Context, c *call.Call) (call.Result, error) {
 		}
 	}
 	return call.Result{Output: out}, nil
+}
+
+// observeOn asks a Runner. A wait leaves the caller's slot to calls that work.
+func observeOn(ctx context.Context, c *call.Call, t call.Target, in wire.ObserveJobsIn) (out wire.ObserveJobsOut, err error) {
+	limit := time.Duration(in.WaitMS)*time.Millisecond + observeMargin
+	ask := func() error {
+		out, err = call.AskTarget[wire.ObserveJobsOut](ctx, c, t, wire.OpObserveJobs, in, limit)
+		return err
+	}
+	if in.WaitMS == 0 {
+		err = ask()
+		return out, err
+	}
+	err = c.Waiting(ask)
+	return out, err
 }
 
 func jobOut(v wire.JobView) JobOut {

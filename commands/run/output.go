@@ -3,7 +3,9 @@
 package run
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
@@ -63,8 +65,7 @@ func FromOutcome(id event.ExecutionID, o call.Outcome, timeoutSecs int) (Output,
 	if p.Signal != "" {
 		out.Signal = &p.Signal
 	}
-	out.Stdout, out.StdoutBytes, out.StdoutDropped, out.StdoutTruncated = p.Stdout.Text, p.Stdout.Bytes, p.Stdout.DroppedBytes, p.Stdout.Truncated
-	out.Stderr, out.StderrBytes, out.StderrDropped, out.StderrTruncated = p.Stderr.Text, p.Stderr.Bytes, p.Stderr.DroppedBytes, p.Stderr.Truncated
+	out.streams(*p)
 	out.LeftoverKilled, out.LeftoverAlive = p.LeftoverKilled, p.LeftoverAlive
 	out.FailureKind = facts.FailureKind
 	res := call.Result{Facts: facts}
@@ -72,6 +73,29 @@ func FromOutcome(id event.ExecutionID, o call.Outcome, timeoutSecs int) (Output,
 		res.Failed, res.Error = true, sentence(p, timeoutSecs)
 	}
 	return out, res
+}
+
+// SoFar adds what a new Job has written until now, and the token to go on from. A Runner that
+// cannot tell at this moment leaves them out; observe_jobs begins without a token too.
+func (out *Output) SoFar(ctx context.Context, c *call.Call) {
+	out.DurationMS = time.Since(c.Started).Milliseconds()
+	job, err := c.Job(string(out.ExecutionID))
+	if err != nil {
+		return
+	}
+	v, err := lookAt(ctx, c, job, wire.ObserveJobsIn{Items: []wire.ObserveItem{{ID: string(job.ID)}}, Whole: true})
+	if err != nil {
+		return
+	}
+	out.ObservationToken = &v.Token
+	if v.Outcome != nil {
+		out.streams(*v.Outcome)
+	}
+}
+
+func (out *Output) streams(p wire.ProcessOutcome) {
+	out.Stdout, out.StdoutBytes, out.StdoutDropped, out.StdoutTruncated = p.Stdout.Text, p.Stdout.Bytes, p.Stdout.DroppedBytes, p.Stdout.Truncated
+	out.Stderr, out.StderrBytes, out.StderrDropped, out.StderrTruncated = p.Stderr.Text, p.Stderr.Bytes, p.Stderr.DroppedBytes, p.Stderr.Truncated
 }
 
 func sentence(p *wire.ProcessOutcome, timeoutSecs int) string {

@@ -75,6 +75,9 @@ func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, t
 		return call.Result{}, err
 	}
 	out, res := FromOutcome(c.Execution(), o, timeoutSecs)
+	if out.Promoted {
+		out.SoFar(ctx, c)
+	}
 	res.Output = out
 	return res, nil
 }

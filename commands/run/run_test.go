@@ -152,7 +152,19 @@ func TestARunThatLastsBecomesAJob(t *testing.T) {
 		}
 		return call.Outcome{Promoted: true}, e.Fleet.Grant(ctx, x)
 	}
+	e.Fleet.OnAsk = func(op wire.Op, body json.RawMessage) (any, error) {
+		var in wire.ObserveJobsIn
+		_ = json.Unmarshal(body, &in)
+		if !in.Whole {
+			t.Error("the whole output so far was not asked for")
+		}
+		return wire.ObserveJobsOut{Items: []wire.JobView{{ID: in.Items[0].ID, Known: true, State: wire.JRunning, Token: "t0",
+			Outcome: &wire.ProcessOutcome{Stdout: wire.Stream{Text: "so far\n", Bytes: 20, DroppedBytes: 13, Truncated: true}}}}}, nil
+	}
 	out := calltest.Must[run.Output](e, &run.RunProcess, args{"project": alpha, "session_id": id, "executable": "sleep", "sync_wait_secs": 0})
+	if out.ObservationToken == nil || *out.ObservationToken != "t0" || out.Stdout != "so far\n" || out.StdoutBytes != 20 || out.StdoutDropped != 13 || !out.StdoutTruncated {
+		t.Errorf("%+v", out)
+	}
 	if !out.Promoted || out.JobID == nil || *out.JobID != out.ExecutionID || out.State != event.Started || out.ExitCode != nil {
 		t.Fatalf("%+v", out)
 	}

@@ -90,8 +90,12 @@ func untilTerminal(ctx context.Context, c *call.Call, job call.Job, v wire.JobVi
 }
 
 func look(ctx context.Context, c *call.Call, job call.Job, item wire.ObserveItem, wait time.Duration) (wire.JobView, error) {
-	out, err := call.AskTarget[wire.ObserveJobsOut](ctx, c, job.Target, wire.OpObserveJobs,
-		wire.ObserveJobsIn{Items: []wire.ObserveItem{item}, TailLines: 1, WaitMS: max(0, wait.Milliseconds())}, wait+observeMargin)
+	return lookAt(ctx, c, job, wire.ObserveJobsIn{Items: []wire.ObserveItem{item}, TailLines: 1, WaitMS: max(0, wait.Milliseconds())})
+}
+
+// lookAt asks the Runner about one Job.
+func lookAt(ctx context.Context, c *call.Call, job call.Job, in wire.ObserveJobsIn) (wire.JobView, error) {
+	out, err := observeOn(ctx, c, job.Target, in)
 	if err != nil {
 		return wire.JobView{}, err
 	}

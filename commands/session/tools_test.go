@@ -236,6 +236,9 @@ func TestListSessions(t *testing.T) {
 	if p := page(args{"project": alpha, "limit": 21}); p.Limit != 20 || p.Returned != 12 || p.Sessions[0].SessionID != ids[3] {
 		t.Errorf("limit 21: %+v", p)
 	}
+	if p := page(args{"project": alpha, "limit": 0}); p.Limit != 1 {
+		t.Errorf("limit 0: %d", p.Limit)
+	}
 	if p := page(args{"project": alpha, "limit": -1}); p.Limit != 1 {
 		t.Errorf("limit -1: %d", p.Limit)
 	}

@@ -83,7 +83,21 @@ func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	return p.result(c.Execution(), o), nil
+	res := p.result(c.Execution(), o)
+	if out := res.Output.(Output); out.Promoted {
+		out.SoFar(ctx, c)
+		out.Stdout = p.text(out.Stdout, out.StdoutTruncated)
+		res.Output = out
+	}
+	return res, nil
+}
+
+// projectOf names the Project of the call for the identities; without one nothing is run.
+func projectOf(c *call.Call) string {
+	if c.Project == nil {
+		return ""
+	}
+	return c.Project.Project
 }
 
 func timeoutOf(secs int) int {
@@ -110,9 +124,7 @@ func (p plan) result(id event.ExecutionID, o call.Outcome) call.Result {
 		if x.Tests != nil {
 			out.Failed, out.Diagnostics = append(out.Failed, x.Tests.FailedTests...), append(out.Diagnostics, x.Tests.Diagnostics...)
 		}
-		if p.text != nil {
-			out.Stdout = p.text(x.Stdout.Text, x.Stdout.Truncated)
-		}
+		out.Stdout = p.text(x.Stdout.Text, x.Stdout.Truncated)
 	}
 	if facts.FailureKind != "" {
 		res.Failed, res.Error = true, p.sentence(facts, len(out.Diagnostics), res.Error)

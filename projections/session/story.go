@@ -126,7 +126,7 @@ func tellFinish(e event.ToolCallFinished) string {
 	if e.Promoted {
 		fmt.Fprintf(&b, "%s goes on as Job %s after %d ms%s", brief(e.Tool), e.Execution, e.DurationMS, as(e.Role))
 	} else {
-		fmt.Fprintf(&b, "%s %s in %d ms%s", brief(e.Tool), e.Status, e.DurationMS, as(e.Role))
+		fmt.Fprintf(&b, "%s %s%s%s", brief(e.Tool), e.Status, took(" in", e.DurationMS, e.Recovered), as(e.Role))
 	}
 	b.WriteString(exit(e.ExitCode))
 	kind := e.ErrorKind
@@ -150,7 +150,8 @@ func tellFinish(e event.ToolCallFinished) string {
 }
 
 func tellJob(e event.ExecutionFinished) string {
-	return fmt.Sprintf("Job %s of %s ended after %d ms: %s%s%s", e.Execution, brief(e.Tool), e.DurationMS, state(e.Effect),
+	return fmt.Sprintf("Job %s of %s ended%s: %s%s%s", e.Execution, brief(e.Tool),
+		took(" after", e.DurationMS, e.Effect.State == event.OutcomeUnknown), state(e.Effect),
 		exit(e.ExitCode), tests(e.Validation))
 }
 
@@ -204,4 +205,12 @@ func paths(verb string, list []string, total int) string {
 		}
 	}
 	return s
+}
+
+// took tells a duration. After a crash 0 stands for one that nobody knows.
+func took(word string, ms int64, afterCrash bool) string {
+	if ms == 0 && afterCrash {
+		return ""
+	}
+	return fmt.Sprintf("%s %d ms", word, ms)
 }

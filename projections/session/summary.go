@@ -74,7 +74,7 @@ type Event struct {
 	Transport   string             `json:"transport,omitempty"`
 	Status      string             `json:"status,omitempty"`
 	ExitCode    *int               `json:"exit_code,omitempty"`
-	DurationMS  *int64             `json:"duration_ms,omitempty"`
+	DurationMS  *int64             `json:"duration_ms,omitempty"` // absent where a crash hid it
 	ErrorKind   string             `json:"error_kind,omitempty"`
 	FailureKind string             `json:"failure_kind,omitempty"`
 	Error       string             `json:"error_summary,omitempty"`
@@ -206,7 +206,10 @@ func showEvent(id event.SessionID, it Item) Event {
 		showFinish(&out, e)
 	case event.ExecutionFinished:
 		out.Call, out.Tool, out.Execution, out.ExitCode = e.Call, e.Tool, e.Execution, e.ExitCode
-		out.DurationMS, out.FailureKind, out.Effect = &e.DurationMS, e.FailureKind, &e.Effect
+		out.FailureKind, out.Effect = e.FailureKind, &e.Effect
+		if e.DurationMS > 0 || e.Effect.State != event.OutcomeUnknown {
+			out.DurationMS = &e.DurationMS
+		}
 		out.Expectation, out.Validation = e.Expectation, e.Validation
 	case event.SessionClosed, event.SessionCreated, event.ExecutionReconciled:
 	}
@@ -215,7 +218,10 @@ func showEvent(id event.SessionID, it Item) Event {
 
 func showFinish(out *Event, e event.ToolCallFinished) {
 	out.Call, out.Tool, out.Transport, out.Status = e.Call, e.Tool, e.Transport, e.Status
-	out.ExitCode, out.DurationMS, out.ErrorKind, out.FailureKind = e.ExitCode, &e.DurationMS, e.ErrorKind, e.FailureKind
+	out.ExitCode, out.ErrorKind, out.FailureKind = e.ExitCode, e.ErrorKind, e.FailureKind
+	if e.DurationMS > 0 || !e.Recovered {
+		out.DurationMS = &e.DurationMS
+	}
 	out.Error, _ = cut(e.ErrorSummary, MaxTitleChars)
 	out.Changed, out.Observed = first(e.Changed, MaxSummaryPaths), first(e.Observed, MaxSummaryPaths)
 	if n := len(e.Changed) + len(e.Observed); n > len(out.Changed)+len(out.Observed) {

@@ -87,6 +87,8 @@ type ObserveJobsIn struct {
 	Items     []ObserveItem `json:"items"`
 	TailLines int           `json:"tail_lines"`
 	WaitMS    int64         `json:"wait_ms"`
+	// Whole asks for the streams of running jobs in their Outcome too, as far as they came.
+	Whole bool `json:"whole,omitempty"`
 }
 
 // ObserveItem is one job and where the caller stands.
@@ -107,7 +109,7 @@ type JobView struct {
 	Known       bool            `json:"known"`
 	State       JournalState    `json:"state"`
 	Terminal    bool            `json:"terminal"`
-	Outcome     *ProcessOutcome `json:"outcome,omitempty"` // when terminal
+	Outcome     *ProcessOutcome `json:"outcome,omitempty"` // when terminal, or asked for as Whole
 	StdoutDelta string          `json:"stdout_delta"`
 	StderrDelta string          `json:"stderr_delta"`
 	Reset       bool            `json:"reset"` // the deltas are a fresh tail, continuity was lost or never was
