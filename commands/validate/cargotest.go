@@ -52,7 +52,7 @@ func cargoTest(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	p, err := cargoPlan(in, c.Project.Project)
+	p, err := cargoPlan(in, projectOf(c))
 	if err != nil {
 		return call.Result{}, err
 	}

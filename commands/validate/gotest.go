@@ -41,7 +41,7 @@ func goTest(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	p, err := goPlan(in, c.Project.Project)
+	p, err := goPlan(in, projectOf(c))
 	if err != nil {
 		return call.Result{}, err
 	}
