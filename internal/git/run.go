@@ -93,7 +93,6 @@ func checkVersion(program string) error {
 type exitError struct {
 	code   int
 	stderr string
-	cut    bool // we ended it, its output had passed the bound
 }
 
 func (e *exitError) Error() string {

@@ -54,7 +54,6 @@ type cargoFailure struct {
 	head     excerpt
 	panicked excerpt
 	inPanic  bool
-	done     bool // the message of the panic has ended
 }
 
 func newCargo() *cargoParser {
