@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -140,13 +139,6 @@ func (c *Call) Server() event.InstanceID { return c.kernel.cfg.Server }
 // Fleet gives tools the server's end of the Runner link.
 func (c *Call) Fleet() Fleet { return c.kernel.fleet }
 
-// Progress reports a short server-made sentence to a caller that asked for progress.
-func (c *Call) Progress(message string) {
-	if c.req.Progress != nil {
-		c.req.Progress(message)
-	}
-}
-
 // Decide makes one decision on an aggregate on behalf of the caller (commands only).
 func (c *Call) Decide(ctx context.Context, a event.Aggregate, decide aggregate.Decide) (eventlog.Receipt, error) {
 	if err := c.kernel.cfg.Log.Admit(); err != nil {
@@ -157,6 +149,3 @@ func (c *Call) Decide(ctx context.Context, a event.Aggregate, decide aggregate.D
 
 // HasScope reports whether the caller holds a scope beyond those the Spec demands.
 func (c *Call) HasScope(s Scope) bool { return c.Principal.Scopes[s] }
-
-// Decode reads a Response's output back, for edges that add members.
-func (r Response) Decode(v any) error { return json.Unmarshal(r.Output, v) }

@@ -61,8 +61,13 @@ func (k *Kernel) closeCall(ctx context.Context, id event.SessionID, open session
 		if s.Execution != nil {
 			e.Execution = s.Execution.ID
 		}
-		facts.ErrorSummary = "the server ended before it could answer; this is what the Runner's journal proves"
+		if facts.Effect.StateChanged {
+			facts.Changed = s.Input.Paths
+		}
 		failed := facts.FailureKind != "" || facts.Effect.State != event.Completed
+		if failed {
+			facts.ErrorSummary = "the server ended before it could answer; this is what the Runner's journal proves"
+		}
 		return []event.Event{finishFrom(e, facts, failed, "", nil)}, nil
 	})
 	return err
@@ -86,7 +91,7 @@ func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64) {
 		if q.Result == nil {
 			return unknown, 0
 		}
-		return FactsOf(*q.Result), q.Result.DurationMS
+		return provenFacts(*q.Result), q.Result.DurationMS
 	case wire.JNever, wire.JRefused, wire.JStartFailed:
 		return FactsOf(wire.Result{State: q.State}), 0
 	case wire.JAbsent:
@@ -97,4 +102,12 @@ func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64) {
 	default:
 		return unknown, 0
 	}
+}
+
+// provenFacts are the facts of a journaled end. The journal keeps no output of an effect that
+// is not a process (a change of files): where it ended without a fault, files were changed.
+func provenFacts(r wire.Result) Facts {
+	f := FactsOf(r)
+	f.Effect.StateChanged = f.Effect.StateChanged || r.Process == nil && r.Fault == nil
+	return f
 }

@@ -2,6 +2,7 @@ package call_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // dead leaves a call open as a killed server does: its start is in the log, its end is not.
-func dead(t *testing.T, e *calltest.Env, id event.SessionID) event.ExecutionID {
+func dead(t *testing.T, e *calltest.Env, id event.SessionID, spec *call.Spec) event.ExecutionID {
 	t.Helper()
 	started := make(chan event.ExecutionID, 1)
 	e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
@@ -23,7 +24,7 @@ func dead(t *testing.T, e *calltest.Env, id event.SessionID) event.ExecutionID {
 		started <- x.Offer.ID
 		select {} // the server never sees the end
 	}
-	go func() { _, _ = e.Call(runs, in{Project: calltest.Alpha.String(), SessionID: string(id)}) }()
+	go func() { _, _ = e.Call(spec, in{Project: calltest.Alpha.String(), SessionID: string(id)}) }()
 	x := <-started
 	e.Reopen()
 	return x
@@ -52,7 +53,7 @@ func TestRecoverClosesWithWhatTheJournalProves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := calltest.New(t, nil)
 			id := work(e, calltest.Alpha, "")
-			x := dead(t, e, id)
+			x := dead(t, e, id, runs)
 			asked := 0
 			e.Fleet.OnQuery = func(q event.ExecutionID) (wire.QueryReply, error) {
 				if asked++; q != x {
@@ -77,6 +78,30 @@ func TestRecoverClosesWithWhatTheJournalProves(t *testing.T) {
 				t.Errorf("%d starts", n)
 			}
 		})
+	}
+}
+
+// A change of files whose end only the journal knows is told as a change, with the paths that
+// the call named.
+func TestRecoverTellsAChangeOfFiles(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, calltest.Alpha, "")
+	spec := *runs
+	spec.Class, spec.Evidence = call.Write, func(json.RawMessage) event.Input { return event.Input{Paths: []string{"a.go"}, PathCount: 1} }
+	dead(t, e, id, &spec)
+	e.Fleet.OnQuery = func(event.ExecutionID) (wire.QueryReply, error) {
+		return wire.QueryReply{State: wire.JTerminal, Result: &wire.Result{State: wire.JTerminal}}, nil
+	}
+	if _, err := e.Kernel.Recover(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	events := e.Events(id)
+	f := events[len(events)-1].(event.ToolCallFinished)
+	if f.Status != event.StatusSucceeded || !f.Effect.StateChanged || len(f.Changed) != 1 || f.Changed[0] != "a.go" || f.ErrorSummary != "" {
+		t.Errorf("%+v", f)
+	}
+	if core, _ := e.Store.Core(id); !core.Edited {
+		t.Error("the Session does not know that it edited the repository")
 	}
 }
 

@@ -83,8 +83,6 @@ type Request struct {
 	Args      json.RawMessage
 	Principal Principal
 	Transport string // mcp or api
-	// Progress may be nil. It is called with short server-made sentences, never with output.
-	Progress func(message string)
 	// CancelOnDisconnect: the context's end cancels an effect that is not yet a Job (ruling 10).
 	CancelOnDisconnect bool
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"webcodex/commands/call"
@@ -61,53 +62,104 @@ func observeJobs(ctx context.Context, c *call.Call) (call.Result, error) {
 	if tail <= 0 {
 		tail = DefaultTailLines
 	}
-	out := ObserveOut{Items: make([]JobOut, len(in.Items)), WaitOutcome: "not_waited"}
-	ask := wire.ObserveJobsIn{TailLines: min(tail, MaxTailLines), WaitMS: int64(in.WaitSecs) * 1000}
-	var target *call.Target
-	var places []int
+	out := ObserveOut{Items: make([]JobOut, len(in.Items)), WaitOutcome: notWaited}
+	var groups []group
 	for i, item := range in.Items {
 		out.Items[i].JobID = item.JobID
 		job, err := c.Job(item.JobID)
-		if err == nil && target != nil && job.Target.Ref.Client != target.Ref.Client {
-			err = fault.New(fault.InvalidArguments, "one call observes Jobs of one Runner")
-		}
 		if err != nil {
 			out.Items[i].ErrorKind = fault.KindOf(err)
 			continue
 		}
-		target = &job.Target
-		places = append(places, i)
-		ask.Items = append(ask.Items, wire.ObserveItem{ID: item.JobID, Token: item.Token})
+		groups = join(groups, job.Target, i, wire.ObserveItem{ID: item.JobID, Token: item.Token}, min(tail, MaxTailLines))
 	}
-	if target == nil {
-		return call.Result{Output: out}, nil
+	wait := time.Duration(in.WaitSecs) * time.Second
+	switch {
+	case len(groups) == 1:
+		groups[0].ask.WaitMS = wait.Milliseconds()
+	case len(groups) > 1 && wait > 0:
+		if out.WaitOutcome, err = awaitAny(ctx, c, groups, wait); err != nil {
+			return call.Result{}, err
+		}
 	}
-	seen, err := observeOn(ctx, c, *target, ask)
-	if err != nil {
-		return call.Result{}, err
-	}
-	out.WaitOutcome = seen.WaitOutcome
-	for n, v := range seen.Items {
-		if n < len(places) {
-			out.Items[places[n]] = jobOut(v)
+	for _, g := range groups {
+		seen, err := observeOn(ctx, c, g.target, g.ask)
+		if err != nil {
+			return call.Result{}, err
+		}
+		if len(groups) == 1 {
+			out.WaitOutcome = seen.WaitOutcome
+		}
+		for n, v := range seen.Items[:min(len(seen.Items), len(g.places))] {
+			out.Items[g.places[n]] = jobOut(v)
 		}
 	}
 	return call.Result{Output: out}, nil
 }
 
+// Wait outcomes.
+const (
+	notWaited = "not_waited"
+	changed   = "changed"
+	timeout   = "timeout"
+)
+
+// group is the part of one call that one Project's Runner answers.
+type group struct {
+	target call.Target
+	ask    wire.ObserveJobsIn
+	places []int // of its items in the call
+}
+
+func join(groups []group, t call.Target, place int, item wire.ObserveItem, tail int) []group {
+	i := slices.IndexFunc(groups, func(g group) bool { return g.target.Ref == t.Ref })
+	if i < 0 {
+		i, groups = len(groups), append(groups, group{target: t, ask: wire.ObserveJobsIn{TailLines: tail}})
+	}
+	groups[i].ask.Items = append(groups[i].ask.Items, item)
+	groups[i].places = append(groups[i].places, place)
+	return groups
+}
+
+// awaitAny waits until a Job of any group changes. A Runner that cannot be asked ends the wait:
+// the look that follows tells why.
+func awaitAny(ctx context.Context, c *call.Call, groups []group, wait time.Duration) (outcome string, err error) {
+	err = c.Waiting(func() error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		outcomes := make(chan string, len(groups))
+		for _, g := range groups {
+			go func() {
+				g.ask.WaitMS = wait.Milliseconds()
+				seen, err := askJobs(ctx, c, g.target, g.ask)
+				if err != nil {
+					seen.WaitOutcome = changed
+				}
+				outcomes <- seen.WaitOutcome
+			}()
+		}
+		for outcome = timeout; outcome == timeout && len(groups) > 0; groups = groups[1:] {
+			outcome = <-outcomes
+		}
+		return nil
+	})
+	return outcome, err
+}
+
 // observeOn asks a Runner. A wait leaves the caller's slot to calls that work.
 func observeOn(ctx context.Context, c *call.Call, t call.Target, in wire.ObserveJobsIn) (out wire.ObserveJobsOut, err error) {
-	limit := time.Duration(in.WaitMS)*time.Millisecond + observeMargin
-	ask := func() error {
-		out, err = call.AskTarget[wire.ObserveJobsOut](ctx, c, t, wire.OpObserveJobs, in, limit)
-		return err
-	}
 	if in.WaitMS == 0 {
-		err = ask()
-		return out, err
+		return askJobs(ctx, c, t, in)
 	}
-	err = c.Waiting(ask)
-	return out, err
+	werr := c.Waiting(func() error {
+		out, err = askJobs(ctx, c, t, in)
+		return err
+	})
+	return out, werr
+}
+
+func askJobs(ctx context.Context, c *call.Call, t call.Target, in wire.ObserveJobsIn) (wire.ObserveJobsOut, error) {
+	return call.AskTarget[wire.ObserveJobsOut](ctx, c, t, wire.OpObserveJobs, in, time.Duration(in.WaitMS)*time.Millisecond+observeMargin)
 }
 
 func jobOut(v wire.JobView) JobOut {

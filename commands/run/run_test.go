@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"webcodex/commands/call"
@@ -209,5 +210,45 @@ func TestAFailedSpawnIsARefusalThatStartedNothing(t *testing.T) {
 	_, err := e.Call(&run.RunProcess, args{"project": alpha, "session_id": id, "executable": "nope"})
 	if f := fault.As(err); f.Kind != fault.CommandSpawnFailed || f.ExecutionState != "not_started" || f.CommandStarted {
 		t.Errorf("%+v", f)
+	}
+}
+
+// Jobs of several Projects in one call are each asked of their own Project, and a wait ends
+// with the first change of any.
+func TestObserveJobsOfTwoProjects(t *testing.T) {
+	e := calltest.New(t, nil)
+	e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
+		return call.Outcome{Promoted: true}, e.Fleet.Grant(ctx, x)
+	}
+	var jobs []args
+	for _, p := range []string{alpha, calltest.Beta.String(), alpha} {
+		out := calltest.Must[run.Output](e, &run.RunProcess, args{"project": p, "executable": "sleep"})
+		jobs = append(jobs, args{"job_id": *out.JobID})
+	}
+	var waits atomic.Int32
+	e.Fleet.OnAsk = func(op wire.Op, body json.RawMessage) (any, error) {
+		var in wire.ObserveJobsIn
+		_ = json.Unmarshal(body, &in)
+		out := wire.ObserveJobsOut{WaitOutcome: "not_waited"}
+		if in.WaitMS > 0 {
+			if out.WaitOutcome = "timeout"; waits.Add(1) == 2 {
+				out.WaitOutcome = "changed"
+			}
+		}
+		for _, it := range in.Items {
+			out.Items = append(out.Items, wire.JobView{ID: it.ID, Known: true, State: wire.JRunning, StdoutDelta: it.ID})
+		}
+		return out, nil
+	}
+	for _, wait := range []int{0, 1} {
+		seen := calltest.Must[run.ObserveOut](e, &run.ObserveJobs, args{"items": jobs, "wait_secs": wait})
+		for i, it := range seen.Items {
+			if !it.Success || it.JobID != string(jobs[i]["job_id"].(event.ExecutionID)) || it.StdoutDelta != it.JobID {
+				t.Errorf("item %d: %+v", i, it)
+			}
+		}
+		if want := []string{"not_waited", "changed"}[wait]; seen.WaitOutcome != want {
+			t.Errorf("wait outcome %s, want %s", seen.WaitOutcome, want)
+		}
 	}
 }
