@@ -235,7 +235,7 @@ func TestMixedLineEndsStay(t *testing.T) {
 	}
 }
 
-// steps breaks a transaction of four changes before each of its steps.
+// A transaction of four changes broken before each of its steps leaves everything as it was.
 func TestAllOrNothing(t *testing.T) {
 	for broken := range 4 {
 		g := newGround(t)
@@ -305,20 +305,19 @@ func TestHalfWayIsTold(t *testing.T) {
 	noLeftovers(g)
 }
 
-// A file system that is full or read-only changes nothing.
-func TestNoRoomChangesNothing(t *testing.T) {
+// A system error in the middle changes nothing.
+func TestSystemErrorChangesNothing(t *testing.T) {
 	g := newGround(t)
 	g.file("a", "a\n")
 	g.file("b", "b\n")
-	// A directory in the way of the second temporary file is as good as no room.
-	s := *g.s
-	s.between = func(i int) {
+	// A directory takes the place of the second file.
+	g.s.between = func(i int) {
 		if i == 1 {
 			g.must(os.Remove(filepath.Join(g.dir, "b")))
 			g.must(os.Mkdir(filepath.Join(g.dir, "b"), 0o755))
 		}
 	}
-	_, err := s.edit(t.Context(), g.p, wire.EditFilesIn{Changes: []wire.Change{editOf("a", replaceEdit("a", "A")), editOf("b", replaceEdit("b", "B"))}})
+	_, err := g.s.edit(t.Context(), g.p, wire.EditFilesIn{Changes: []wire.Change{editOf("a", replaceEdit("a", "A")), editOf("b", replaceEdit("b", "B"))}})
 	f := fault.As(err)
 	if f == nil || f.StateChanged || g.text("a") != "a\n" {
 		t.Errorf("%s", told(f))

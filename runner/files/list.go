@@ -39,7 +39,7 @@ func (s *service) list(ctx context.Context, p *runner.Project, in wire.ListFiles
 	size := 0
 	for _, n := range names {
 		e := describe(dir, path, n)
-		if size += len(e.Path) + 64; len(out.Entries) == limit || size > 4*wire.MaxResultChars {
+		if size += len(e.Path) + 40; len(out.Entries) == limit || size > wire.MaxResultChars {
 			break
 		}
 		out.Entries = append(out.Entries, e)

@@ -49,6 +49,7 @@ type overviewing struct {
 	t            *tree
 	base         string
 	depth, limit int
+	size         int // of the names shown
 	types        map[string]bool
 	out          wire.OverviewOut
 }
@@ -92,6 +93,7 @@ func (o *overviewing) look(ctx context.Context) error {
 				continue
 			}
 			o.out.Scan.Entries++
+			o.size += len(at.path) + len(n.text) + 50
 			if at.path == o.base {
 				o.out.TopLevel = append(o.out.TopLevel, describe(dir, at.path, n))
 			}
@@ -105,7 +107,10 @@ func (o *overviewing) look(ctx context.Context) error {
 	return nil
 }
 
-func (o *overviewing) full() bool { return o.out.Scan.Entries >= o.limit }
+// full: an entry may be shown under two roles, so half the room is counted.
+func (o *overviewing) full() bool {
+	return o.out.Scan.Entries >= o.limit || o.size > wire.MaxResultChars/2
+}
 
 func (o *overviewing) warn(text string) {
 	if !slices.Contains(o.out.Warnings, text) {

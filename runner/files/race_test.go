@@ -43,21 +43,9 @@ func trap(t *testing.T, swap func(i int), work func()) {
 	wg.Wait()
 }
 
-// exchange swaps two names. What the work made meanwhile in place of the first goes.
+// exchange swaps two names at once.
 func exchange(g *ground, a, b string) {
-	a, b = filepath.Join(g.dir, a), filepath.Join(g.dir, b)
-	tmp := a + ".swap"
-	if err := os.Rename(a, tmp); err != nil {
-		g.t.Error(err)
-		return
-	}
-	for os.Rename(b, a) != nil {
-		if err := os.RemoveAll(a); err != nil {
-			g.t.Error(err)
-			return
-		}
-	}
-	if err := os.Rename(tmp, b); err != nil {
+	if err := swapNames(filepath.Join(g.dir, a), filepath.Join(g.dir, b)); err != nil {
 		g.t.Error(err)
 	}
 }
@@ -151,6 +139,21 @@ func TestSwapBetweenLookAndOpen(t *testing.T) {
 		if _, _, err := file.open(); fault.KindOf(err) != fault.InvalidPath {
 			t.Errorf("%s: the file was opened: %v", swap.name, err)
 		}
+	}
+}
+
+// Taking back directories that were made leaves what someone put in their place.
+func TestUndoingRemovesOnlyItsDirectories(t *testing.T) {
+	g := newGround(t)
+	g.file("full/x", "x")
+	g.file("file", "x")
+	g.link("link", "full")
+	g.must(os.Mkdir(filepath.Join(g.dir, "mine"), 0o755))
+	before := g.snapshot()
+	unmake([]madeDir{{g.p.Root, "full"}, {g.p.Root, "file"}, {g.p.Root, "link"}, {g.p.Root, "gone"}, {g.p.Root, "mine"}})
+	g.same(before, "proj/mine")
+	if g.exists("mine") {
+		t.Error("the empty directory is still there")
 	}
 }
 

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -264,6 +265,23 @@ func TestListDirectory(t *testing.T) {
 	}
 	if l, _ = ask(g, g.s.list, wire.ListFilesIn{Limit: 2}); l.Returned != 2 || !l.Truncated || l.Total != 4 {
 		t.Errorf("%+v", l)
+	}
+}
+
+// However long the names, a listing and an overview stay within what an answer may show.
+func TestListingsAreBounded(t *testing.T) {
+	g := newGround(t)
+	for i := range 900 {
+		g.file(fmt.Sprintf("long/%s%d", strings.Repeat("n", 200), i), "")
+	}
+	l, f := ask(g, g.s.list, wire.ListFilesIn{Path: "long", Limit: wire.MaxListFiles})
+	enc, _ := json.Marshal(l)
+	if f != nil || len(enc) > wire.MaxResultChars+1000 || !l.Truncated || l.Total != 900 || l.Returned != len(l.Entries) {
+		t.Errorf("%d bytes, %d of %d %s", len(enc), l.Returned, l.Total, told(f))
+	}
+	o, f := ask(g, g.s.overview, wire.OverviewIn{Path: "long", Limit: wire.MaxOverviewLimit})
+	if enc, _ = json.Marshal(o); f != nil || len(enc) > wire.MaxResultChars+1000 || !o.Scan.Truncated {
+		t.Errorf("%d bytes %s", len(enc), told(f))
 	}
 }
 
