@@ -83,8 +83,8 @@ func (r *Runner) look(p *Project, item wire.ObserveItem, lines, chars int) wire.
 	}
 	if !okOut || !okErr {
 		v.Reset = true
-		v.StdoutDelta, next.stdout = lastLines(e.stdout, lines, chars)
-		v.StderrDelta, next.stderr = lastLines(e.stderr, lines, chars)
+		v.StdoutDelta, next.stdout = lastLines(e.stdout, lines, chars, !v.Terminal)
+		v.StderrDelta, next.stderr = lastLines(e.stderr, lines, chars, !v.Terminal)
 	}
 	v.Token = next.String()
 	return v
@@ -99,9 +99,8 @@ func (r *Runner) addSoFar(p *Project, v *wire.JobView) {
 }
 
 // lastLines is the end of a stream and the offset after it.
-func lastLines(t *proc.Tail, lines, chars int) (string, int64) {
-	end := t.Total()
-	text, _ := t.Text(chars)
+func lastLines(t *proc.Tail, lines, chars int, open bool) (string, int64) {
+	text, end := t.Last(chars, open)
 	at := len(text)
 	if strings.HasSuffix(text, "\n") {
 		at--

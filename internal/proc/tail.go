@@ -56,12 +56,38 @@ func (t *Tail) Trim() {
 func (t *Tail) Text(chars int) (text string, dropped int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	raw := t.kept()
+	raw = raw[lastChars(raw, chars):]
+	return valid(raw), t.total - int64(len(raw))
+}
+
+// Last is the last chars characters and the offset after them, from which From goes on. While
+// the stream is open a character of which only the beginning has arrived is held back.
+func (t *Tail) Last(chars int, open bool) (text string, next int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	raw := t.kept()
+	end := len(raw)
+	for n := 1; open && n < utf8.UTFMax && n <= len(raw); n++ {
+		if at := len(raw) - n; utf8.RuneStart(raw[at]) {
+			if !utf8.FullRune(raw[at:]) {
+				end = at
+			}
+			break
+		}
+	}
+	raw = raw[:end]
+	next = t.total - int64(len(t.kept())-end)
+	return valid(raw[lastChars(raw, chars):]), next
+}
+
+// kept is what may be shown of the stream: it begins with a whole character.
+func (t *Tail) kept() []byte {
 	raw := t.buf[max(0, len(t.buf)-t.keep):]
 	if int64(len(raw)) < t.total {
 		raw = raw[partial(raw):]
 	}
-	raw = raw[lastChars(raw, chars):]
-	return valid(raw), t.total - int64(len(raw))
+	return raw
 }
 
 // From is what was written since the absolute offset, at most chars characters, and the

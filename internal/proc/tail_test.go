@@ -66,6 +66,27 @@ func TestTailDeltasJoinToTheWhole(t *testing.T) {
 	})
 }
 
+// A reader may begin at any time, in the middle of a character too: what it is shown first and
+// what follows join without a gap, a double or a broken character.
+func TestTailBaselineJoinsTheDeltas(t *testing.T) {
+	whole := "a é 漢 😀 z"
+	for first := range len(whole) + 1 {
+		tail := proc.NewTail(256)
+		tail.Write([]byte(whole[:first]))
+		base, at := tail.Last(1000, true)
+		tail.Write([]byte(whole[first:]))
+		delta, _, ok := tail.From(at, 1000, false)
+		if !ok || base+delta != whole {
+			t.Errorf("begun at %d: %q and %q", first, base, delta)
+		}
+	}
+	tail := proc.NewTail(256)
+	tail.Write([]byte("end \xf0\x9f"))
+	if base, at := tail.Last(1000, false); base != "end \ufffd\ufffd" && base != "end \ufffd" || at != 6 {
+		t.Errorf("an ended stream shows %q to %d", base, at)
+	}
+}
+
 func TestTailKnowsLostOffsets(t *testing.T) {
 	tail := proc.NewTail(16)
 	tail.Write([]byte(strings.Repeat("0123456789", 10)))
