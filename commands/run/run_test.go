@@ -79,7 +79,7 @@ func TestEvidenceOfARunIsCountsAndNeverText(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out run.Output
-		if err := resp.Decode(&out); err != nil {
+		if err := json.Unmarshal(resp.Output, &out); err != nil {
 			t.Fatal(err)
 		}
 		if resp.Success || *out.ExitCode != 1 || out.Stdout != "OUTMARK" || out.FailureKind != "exit_status" || resp.Error == "" {
