@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("the status names a path or a Session: %s", resp.Output)
 		}
 		var s runtime.Status
-		if err := resp.Decode(&s); err != nil {
+		if err := json.Unmarshal(resp.Output, &s); err != nil {
 			t.Fatal(err)
 		}
 		return s

@@ -51,7 +51,7 @@ func TestFailingTestIsAResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out validate.Output
-	if err := resp.Decode(&out); err != nil {
+	if err := json.Unmarshal(resp.Output, &out); err != nil {
 		t.Fatal(err)
 	}
 	if resp.Success || resp.Error != "1 of 2 tests failed" || *out.Passed || out.TestsFailed != 1 || out.Failed[0].Name != "NAMEMARK" || out.Stdout != "OUTMARK\n" || out.EffectiveTimeout != 1800 {
