@@ -41,6 +41,12 @@ func TestScriptsAndShells(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(g.scripts.path, "*")); len(left) > 0 {
 		t.Errorf("script files stay: %v", left)
 	}
+	if err := os.RemoveAll(g.scripts.path); err != nil { // as a cleaner of old files would
+		t.Fatal(err)
+	}
+	if r := g.do(g.make(wire.OpScript, wire.ProcessIn{Language: "sh", Script: "echo again"})); r.Process == nil || r.Process.Stdout.Text != "again\n" {
+		t.Errorf("%+v", r)
+	}
 	if strings.HasPrefix(g.scripts.path, g.dir) {
 		t.Error("scripts lie in the data directory")
 	}

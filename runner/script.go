@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"webcodex/internal/fault"
 	"webcodex/internal/proc"
@@ -57,8 +58,10 @@ func (r *Runner) form(c *proc.Command, op wire.Op, in wire.ProcessIn) (clean fun
 // scriptDir is a private directory for script files, outside the data directory: command text
 // never lies there. It is remembered so that the next life can remove what a killed one left.
 type scriptDir struct {
-	path string
 	note string
+
+	mu   sync.Mutex
+	path string
 }
 
 func (s *scriptDir) open(dir string) error {
@@ -71,6 +74,10 @@ func (s *scriptDir) open(dir string) error {
 	if path := string(old); strings.HasPrefix(filepath.Base(path), scriptPrefix) && filepath.IsAbs(path) {
 		_ = os.RemoveAll(path)
 	}
+	return s.make()
+}
+
+func (s *scriptDir) make() (err error) {
 	if s.path, err = os.MkdirTemp("", scriptPrefix); err != nil {
 		return err
 	}
@@ -79,8 +86,17 @@ func (s *scriptDir) open(dir string) error {
 
 const scriptPrefix = "webcodex-scripts-"
 
+// write puts a script into a file. A directory that a cleaner of old files took is made anew,
+// under another name: somebody else may have the old one by now.
 func (s *scriptDir) write(text, extension string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	f, err := os.CreateTemp(s.path, "script-*"+extension)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = s.make(); err == nil {
+			f, err = os.CreateTemp(s.path, "script-*"+extension)
+		}
+	}
 	if err != nil {
 		return "", err
 	}

@@ -134,7 +134,8 @@ type runnerLife struct {
 func startRunner(t *testing.T, dir string, receive func(p *runnerLife, f frame)) *runnerLife {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "EXECUTION_TEST_RUNNER="+dir)
+	// What a killed process leaves goes with the test.
+	cmd.Env = append(os.Environ(), "EXECUTION_TEST_RUNNER="+dir, "TMPDIR="+dir)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
