@@ -51,12 +51,17 @@ func (s *service) searchFile(ctx context.Context, p *runner.Project, in wire.Sea
 	if ctx.Err() != nil {
 		return out, timedOut(ctx)
 	}
-	before, after := min(max(in.Before, 0), wire.MaxSearchContext), min(max(in.After, 0), wire.MaxSearchContext)
+	show(&out, text, hits, limit, clamp(in.Before, 0, 0, wire.MaxSearchContext), clamp(in.After, 0, 0, wire.MaxSearchContext))
+	return out, nil
+}
+
+// show adds up to limit matches with their surroundings.
+func show(out *wire.SearchFileOut, text []byte, hits []hit, limit, before, after int) {
 	used, last := 0, 0 // last is the last line shown
 	for i, h := range hits {
 		if i == limit {
 			out.Truncated, out.TruncationReason = true, wire.TruncatedLimit
-			break
+			return
 		}
 		n := after
 		if i+1 < len(hits) {
@@ -67,10 +72,9 @@ func (s *service) searchFile(ctx context.Context, p *runner.Project, in wire.Sea
 		enc, _ := json.Marshal(m)
 		if used+len(enc) > maxQueryBytes && i > 0 {
 			out.Truncated, out.TruncationReason = true, wire.TruncatedBytes
-			break
+			return
 		}
 		used, last = used+len(enc), h.line+len(m.After)
 		out.Matches = append(out.Matches, m)
 	}
-	return out, nil
 }
