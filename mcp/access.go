@@ -48,10 +48,16 @@ type Access struct {
 	principal call.Principal
 }
 
-// OpenAccess reads the access of a data directory, or makes it at the first start. The
-// caller holds the directory's lock. Errors: a file of the wrong form or with rights for others.
-func OpenAccess(dir string) (*Access, error) {
-	owner, err := readOrMake(filepath.Join(dir, ownerFile), ownerForm, event.NewNonce)
+// OpenAccess reads the access of a data directory, or makes it at the first start; fresh tells
+// that no Session is in its log. The caller holds the directory's lock. Errors: a file of the
+// wrong form or with rights for others; a lost owner file, since with a new owner every Session
+// in the log would be closed to its own person.
+func OpenAccess(dir string, fresh bool) (*Access, error) {
+	mint := event.NewNonce
+	if !fresh {
+		mint = nil
+	}
+	owner, err := readOrMake(filepath.Join(dir, ownerFile), ownerForm, mint)
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +115,15 @@ func newToken() string {
 	return "wcx_" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
+// readOrMake reads a secret, or mints it where there is none; without a mint that is an error.
 func readOrMake(path string, form *regexp.Regexp, mint func() string) (string, error) {
 	s, err := readSecret(path, form)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s, err
+	}
+	if mint == nil {
+		return "", fault.New(fault.Unavailable, "the %s file is missing from the data directory, and the Sessions in its log belong to who it names",
+			filepath.Base(path)).WithNext(putBack)
 	}
 	s = mint()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -133,6 +144,17 @@ func readOrMake(path string, form *regexp.Regexp, mint func() string) (string, e
 	return s, nil
 }
 
+// putBack is what helps with an owner file: a new one is another owner.
+const putBack = "put the file back from a copy of the data directory, or start with another directory (--data)"
+
+// repair is the step that gets a usable file again.
+func repair(name string) string {
+	if name == ownerFile {
+		return putBack
+	}
+	return "remove it to get a new one at the next start; Sessions stay with the owner file"
+}
+
 // readSecret fails closed: a secret that others may read or that has another form is not used.
 func readSecret(path string, form *regexp.Regexp) (string, error) {
 	name := filepath.Base(path)
@@ -142,7 +164,7 @@ func readSecret(path string, form *regexp.Regexp) (string, error) {
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
 		return "", fault.New(fault.Unavailable, "others may read the %s file in the data directory, so it is not used", name).
-			WithNext("chmod 600 it, or remove it to get a new one at the next start")
+			WithNext("chmod 600 it, or %s", repair(name))
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -151,7 +173,7 @@ func readSecret(path string, form *regexp.Regexp) (string, error) {
 	s := strings.TrimSpace(string(b))
 	if !form.MatchString(s) {
 		return "", fault.New(fault.Unavailable, "the %s file in the data directory does not hold what this program wrote", name).
-			WithNext("remove it to get a new one at the next start; Sessions stay with the owner file")
+			WithNext("%s", repair(name))
 	}
 	return s, nil
 }

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"webcodex/commands/call"
+	"webcodex/internal/fault"
 )
 
 // TestAccessFile: made once, 0600, kept; what others may read or write is not used; a new
 // token keeps the authority.
 func TestAccessFile(t *testing.T) {
 	dir := t.TempDir()
-	a, err := OpenAccess(dir)
+	a, err := OpenAccess(dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func TestAccessFile(t *testing.T) {
 			t.Errorf("%s: %v %v", name, info.Mode(), err)
 		}
 	}
-	b, err := OpenAccess(dir)
+	b, err := OpenAccess(dir, true)
 	if err != nil || b.Token() != a.Token() || b.Principal().Actor != a.Principal().Actor {
 		t.Errorf("the second start has other access: %v", err)
 	}
@@ -35,7 +36,7 @@ func TestAccessFile(t *testing.T) {
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenAccess(dir); err == nil || strings.Contains(err.Error(), a.Token()) {
+	if _, err := OpenAccess(dir, true); err == nil || strings.Contains(err.Error(), a.Token()) {
 		t.Errorf("a token that others may read was used: %v", err)
 	}
 	if _, err := ReadToken(dir); err == nil {
@@ -44,7 +45,7 @@ func TestAccessFile(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	c, err := OpenAccess(dir)
+	c, err := OpenAccess(dir, true)
 	if err != nil || c.Token() == a.Token() || c.Principal().Actor != a.Principal().Actor {
 		t.Errorf("after removal of the token: %v", err)
 	}
@@ -52,7 +53,7 @@ func TestAccessFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenAccess(dir); err == nil {
+		if _, err := OpenAccess(dir, true); err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}
@@ -62,8 +63,49 @@ func TestAccessFile(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, ownerFile), path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenAccess(dir); err == nil {
+	if _, err := OpenAccess(dir, true); err == nil {
 		t.Error("a link was followed")
+	}
+}
+
+// TestLostOwner: with Sessions in the log no other owner takes the place of a lost one; the
+// token may be renewed all the same.
+func TestLostOwner(t *testing.T) {
+	dir := t.TempDir()
+	a, err := OpenAccess(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := filepath.Join(dir, ownerFile)
+	kept, err := os.ReadFile(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, lose := range map[string]func() error{
+		"removed": func() error { return os.Remove(owner) },
+		"emptied": func() error { return os.WriteFile(owner, nil, 0o600) },
+	} {
+		if err := lose(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenAccess(dir, false)
+		if f := fault.As(err); err == nil || f.Kind != fault.Unavailable || !strings.Contains(f.Message, "owner file") || !strings.Contains(f.Next, "copy") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name == "removed" {
+			if _, err := os.Lstat(owner); err == nil {
+				t.Error("a new owner was written")
+			}
+		}
+		if err := os.WriteFile(owner, kept, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, TokenFile)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := OpenAccess(dir, false); err != nil || b.Principal().Actor != a.Principal().Actor {
+		t.Errorf("put back: %v", err)
 	}
 }
 

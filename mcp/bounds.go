@@ -12,6 +12,10 @@ const (
 	legacySessionIdle = 90 * time.Minute
 	// heartbeatEvery keeps tunnels and hosts with idle limits from cutting a silent call.
 	heartbeatEvery = 10 * time.Second
+	// firstProgress is after what a person takes for immediate and well before a command
+	// becomes a Job; progressEvery keeps what is shown alive.
+	firstProgress = time.Second
+	progressEvery = 3 * time.Second
 	// writeDeadline bounds one write to a client that does not read.
 	writeDeadline = 30 * time.Second
 	// answerTime bounds how long the end of a server waits for answers on their way out.
@@ -23,8 +27,6 @@ const (
 	listTTL = time.Minute
 	// maxIDBytes bounds a JSON-RPC request id, which is repeated in answers.
 	maxIDBytes = 256
-	// maxProgress bounds one progress sentence, in bytes.
-	maxProgress = 200
 	// maxCompletions is what the protocol allows in one completion answer.
 	maxCompletions = 100
 	// MaxTools and MaxToolsBytes bound the default tools/list (ruling 4).

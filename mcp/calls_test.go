@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -243,16 +244,21 @@ func TestHeartbeat(t *testing.T) {
 }
 
 // TestProgress: a client with a token hears of it on the call's own stream, rising, and
-// nothing after the answer.
+// nothing after the answer. It hears long before the first keep-alive.
 func TestProgress(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, func(c *Config) { c.Heartbeat = time.Hour })
 	meta := `"progressToken":"tok"`
 	legacy := legacyCall("wait", `{}`, legacyHeader(legacy2, r.initialize(legacy2)))
 	legacy.body = strings.Replace(legacy.body, `"name"`, `"_meta":{`+meta+`},"name"`, 1)
 	for era, q := range map[string]request{"modern": modernCall("wait", `{}`, meta), "legacy": legacy} {
 		lines := r.stream(t.Context(), q)
 		soon(t, r.probe.entered, era)
-		time.AfterFunc(4*minProgressGap, func() { r.probe.release <- struct{}{} })
+		time.AfterFunc(10*time.Second, func() { // where nothing is heard the call must end all the same
+			select {
+			case r.probe.release <- struct{}{}:
+			default:
+			}
+		})
 		at, seen, ended := -1.0, 0, false
 		for l := range lines {
 			data, ok := strings.CutPrefix(l, "data: ")
@@ -272,15 +278,29 @@ func TestProgress(t *testing.T) {
 				Progress float64 `json:"progress"`
 				Message  string  `json:"message"`
 			}
-			if err := json.Unmarshal(m.Params, &p); err != nil || m.Method != "notifications/progress" || p.Token != "tok" || p.Progress <= at || p.Message == "" {
+			if err := json.Unmarshal(m.Params, &p); err != nil || m.Method != "notifications/progress" || p.Token != "tok" || p.Progress <= at || !strings.HasPrefix(p.Message, "running, ") {
 				t.Errorf("%s: %s after %v", era, data, at)
 			}
 			at = p.Progress
-			seen++
+			if seen++; seen == 2 {
+				go func() { r.probe.release <- struct{}{} }()
+			}
 		}
 		if seen < 2 || !ended {
 			t.Errorf("%s: %d notifications, ended %v", era, seen, ended)
 		}
+	}
+}
+
+// TestPaceOfProgress: who asked for progress hears of each call that a Job could come of, and
+// before it becomes one; who did not gets keep-alives.
+func TestPaceOfProgress(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Heartbeat, c.progress = 0, pace{} })
+	if got := r.srv.pace(&reporter{token: "tok"}); got.first < 500*time.Millisecond || got.first > 2*time.Second || got.then > 5*time.Second {
+		t.Errorf("progress at %+v", got)
+	}
+	if got := r.srv.pace(&reporter{}); got != (pace{10 * time.Second, 10 * time.Second}) {
+		t.Errorf("keep-alives at %+v", got)
 	}
 }
 
@@ -356,6 +376,26 @@ func TestCancellation(t *testing.T) {
 	}()
 }
 
+func (r *rig) legacyCount() int {
+	r.srv.legacy.mu.Lock()
+	defer r.srv.legacy.mu.Unlock()
+	return len(r.srv.legacy.byID)
+}
+
+// TestAllLegacySessionsBusy: where no session can make room for another the refusal says so in
+// its error kind.
+func TestAllLegacySessionsBusy(t *testing.T) {
+	r := newRig(t)
+	r.srv.legacy.byID = map[string]*legacySession{}
+	for i := range MaxLegacySessions {
+		r.srv.legacy.byID[strconv.Itoa(i)] = &legacySession{busy: 1}
+	}
+	m := last(t, r.send(request{body: stdioInit}))
+	if m.Error == nil || m.Error.Code != codeInternal || !strings.Contains(string(m.Error.Data), `"error_kind":"too_many_calls"`) {
+		t.Errorf("%+v", m.Error)
+	}
+}
+
 // TestLegacySessionsAreBounded: clients that never end their sessions do not fill the server.
 func TestLegacySessionsAreBounded(t *testing.T) {
 	r := newRig(t)
@@ -366,7 +406,7 @@ func TestLegacySessionsAreBounded(t *testing.T) {
 	base := runtime.NumGoroutine()
 	for range 3 * MaxLegacySessions {
 		r.initialize(legacy2)
-		if n := r.srv.legacy.count(); n > MaxLegacySessions {
+		if n := r.legacyCount(); n > MaxLegacySessions {
 			t.Fatalf("%d sessions", n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -56,7 +57,7 @@ func newRig(t testing.TB, opts ...rigOption) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.log.Close() })
-	if r.access, err = OpenAccess(r.dir); err != nil {
+	if r.access, err = OpenAccess(r.dir, true); err != nil {
 		t.Fatal(err)
 	}
 	kernel := call.NewKernel(call.Config{Log: r.log, Sessions: r.store, Fleet: noFleet{}, Server: event.NewInstanceID(), Now: time.Now,
@@ -65,9 +66,21 @@ func newRig(t testing.TB, opts ...rigOption) *rig {
 				panic("outside of the tool")
 			}
 		}})
-	cfg := Config{Kernel: kernel, Sessions: r.store, Access: r.access, Version: "test", Tools: r.tools(), Heartbeat: 20 * time.Millisecond}
+	cfg := Config{Kernel: kernel, Sessions: r.store, Access: r.access, Version: "test", Tools: r.tools(), Heartbeat: 20 * time.Millisecond,
+		progress: pace{10 * time.Millisecond, 20 * time.Millisecond}}
 	r.serve(cfg, opts)
 	return r
+}
+
+// listenSocket opens the socket that our own commands use, in place of a dead server's.
+func listenSocket(t testing.TB, path string) *PeerListener {
+	t.Helper()
+	_ = os.Remove(path)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewPeerListener(l, nil)
 }
 
 func (r *rig) serve(cfg Config, opts []rigOption) {
@@ -86,10 +99,7 @@ func (r *rig) serve(cfg Config, opts []rigOption) {
 	}
 	r.url = "http://" + r.addr + "/mcp"
 	r.socket = filepath.Join(r.dir, "s")
-	sock, err := ListenSocket(r.socket, nil)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	sock := listenSocket(r.t, r.socket)
 	tcp, unix := HTTPServer(r.srv.Handler()), HTTPServer(r.srv.SocketHandler())
 	go func() { _ = tcp.Serve(ln) }()
 	go func() { _ = unix.Serve(sock) }()
@@ -142,7 +152,6 @@ func (r *rig) wait(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	c.Progress("waiting")
 	r.probe.entered <- struct{}{}
 	select {
 	case <-r.probe.release:

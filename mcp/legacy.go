@@ -2,11 +2,15 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"webcodex/internal/fault"
 )
 
 // legacySessions bounds the sessions of the eras that have them: many clients never end
@@ -30,11 +34,17 @@ func (s *Server) trackLegacy(next sdk.MethodHandler) sdk.MethodHandler {
 			return next(ctx, method, req)
 		}
 		if !s.legacy.enter(ss) {
-			return nil, &jsonrpc.Error{Code: codeInternal, Message: "64 sessions are open and all are busy; end one and try again"}
+			return nil, allBusy()
 		}
 		defer s.legacy.leave(ss.ID())
 		return next(ctx, method, req)
 	}
+}
+
+// allBusy refuses a session where none can make room for it.
+func allBusy() error {
+	return &jsonrpc.Error{Code: codeInternal, Message: fmt.Sprintf("%d sessions are open and all are busy; end one and try again", MaxLegacySessions),
+		Data: json.RawMessage(`{"error_kind":"` + string(fault.TooManyCalls) + `"}`)}
 }
 
 // enter marks a session busy. A new one beyond the bound takes the place of the one that was
@@ -93,11 +103,4 @@ func (l *legacySessions) forget(id string) {
 	l.mu.Lock()
 	delete(l.byID, id)
 	l.mu.Unlock()
-}
-
-// count is for tests and status.
-func (l *legacySessions) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.byID)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"webcodex/commands/call"
+	"webcodex/commands/files"
+	"webcodex/internal/fault"
 	"webcodex/mcp/schema"
 )
 
@@ -224,6 +226,34 @@ func TestToolsListBounds(t *testing.T) {
 		t.Errorf("instructions of %d bytes", len(Instructions))
 	}
 }
+
+// TestBadPathsHaveReasons: a path refused before any file is looked at says what is wrong with
+// it, as the Runner's refusals do.
+func TestBadPathsHaveReasons(t *testing.T) {
+	long := strings.Repeat("x", files.MaxPathBytes+1)
+	seen := 0
+	for _, tool := range Catalogue() {
+		for args, reason := range map[string]string{`{"project":"p","path":"` + long + `"}`: "too_long", `{"project":"p","paths":["` + long + `"]}`: "too_long",
+			`{"project":"p","paths":[""]}`: "empty", `{"project":"p","items":[{"path":""}]}`: "empty", `{"project":"p","items":[{}]}`: "missing"} {
+			f := fault.As(onlyErr(tool.Input.Normalise(json.RawMessage(args))))
+			if f == nil || !strings.HasSuffix(f.Field, "path") && !strings.HasPrefix(f.Field, "paths[") {
+				continue // another field was refused first
+			}
+			if _, known := tool.Input.Prop(strings.FieldsFunc(f.Field, func(r rune) bool { return r == '[' || r == '.' })[0]); !known {
+				continue
+			}
+			seen++
+			if f.Kind != fault.InvalidPath || f.Reason != reason {
+				t.Errorf("%s of %.60s: %s %s at %s", tool.Spec.Name, args, f.Kind, f.Reason, f.Field)
+			}
+		}
+	}
+	if seen < 12 {
+		t.Errorf("only %d paths were tried", seen)
+	}
+}
+
+func onlyErr[T any](_ T, err error) error { return err }
 
 // TestRetiredArguments: passing an escape of older systems is refused by every tool.
 //

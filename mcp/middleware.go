@@ -68,18 +68,18 @@ func (s *Server) callTools(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		r := newReporter(ctx, c)
 		// It starts only here, after the SDK has set up the response.
-		defer r.every(s.cfg.Heartbeat, e.w)()
+		defer r.speak(s.pace(r), e.w)()
 		if !known {
 			res, err := next(ctx, method, req)
 			return res, nameUnknown(err)
 		}
-		return inEra(req, s.run(ctx, tool, c, r)), nil
+		return inEra(req, s.run(ctx, tool, c)), nil
 	}
 }
 
 // run normalises the arguments and calls the kernel. Whatever goes wrong is a result with
 // isError: a protocol error after a notification would leave modern clients waiting.
-func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest, r *reporter) *sdk.CallToolResult {
+func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest) *sdk.CallToolResult {
 	args, err := tool.Input.Normalise(c.Params.Arguments)
 	if err != nil {
 		return refusal(err)
@@ -90,7 +90,7 @@ func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest, r *
 		}
 	}
 	resp, err := s.cfg.Kernel.Call(ctx, call.Request{Spec: tool.Spec, Args: args, Principal: s.cfg.Access.principal,
-		Transport: "mcp", Progress: r.say,
+		Transport: "mcp",
 		// The context ends when a modern client disconnects and when any client cancels;
 		// never when a client of the legacy eras disconnects (ruling 10).
 		CancelOnDisconnect: true})

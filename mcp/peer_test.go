@@ -42,10 +42,7 @@ func TestPeerUID(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "s")
-	l, err := ListenSocket(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listenSocket(t, path)
 	defer l.Close()
 	go func() {
 		for {

@@ -3,14 +3,10 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// minProgressGap keeps a chatty tool from flooding its client.
-const minProgressGap = 250 * time.Millisecond
 
 // reporter tells one client about one call: progress where it asked for it, a comment in the
 // response stream where not, so that neither tunnels nor hosts take silence for death.
@@ -19,41 +15,39 @@ type reporter struct {
 	call  *sdk.CallToolRequest
 	token any // nil: no progress was asked for
 	began time.Time
-
-	mu     sync.Mutex
-	last   time.Time
-	closed bool
 }
 
 func newReporter(ctx context.Context, c *sdk.CallToolRequest) *reporter {
 	return &reporter{ctx: ctx, call: c, token: c.Params.GetProgressToken(), began: time.Now()}
 }
 
-// say sends one sentence. Its value is the seconds since the call began, which always grows.
-// Sentences within the gap are dropped, and none leaves after close.
-func (r *reporter) say(message string) {
-	if r.token == nil {
-		return
+// pace is when a client hears of its call: after first, then at each interval.
+type pace struct{ first, then time.Duration }
+
+// pace is that of progress for who asked for it, else that of keep-alives.
+func (s *Server) pace(r *reporter) pace {
+	if r.token != nil {
+		return s.cfg.progress
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	if r.closed || now.Sub(r.last) < minProgressGap {
-		return
-	}
-	r.last = now
-	// A client that has gone is no reason to stop: the outcome is in the answer and the log.
-	_ = r.call.Session.NotifyProgress(r.ctx, &sdk.ProgressNotificationParams{ProgressToken: r.token,
-		Progress: now.Sub(r.began).Seconds(), Message: cut(message, maxProgress)})
+	return pace{s.cfg.Heartbeat, s.cfg.Heartbeat}
 }
 
-// every speaks at the interval until stop is called, and has ended when stop returns: the SDK
-// may touch the response's headers again then.
-func (r *reporter) every(interval time.Duration, w *streamWriter) (stop func()) {
+// tell sends one sentence of the server's own. Its value is the seconds since the call began,
+// which always grows.
+func (r *reporter) tell() {
+	took := time.Since(r.began)
+	// A client that has gone is no reason to stop: the outcome is in the answer and the log.
+	_ = r.call.Session.NotifyProgress(r.ctx, &sdk.ProgressNotificationParams{ProgressToken: r.token,
+		Progress: took.Seconds(), Message: fmt.Sprintf("running, %d s", int(took.Seconds()))})
+}
+
+// speak speaks at the pace until stop is called, and has ended when stop returns: the SDK may
+// touch the response's headers again then.
+func (r *reporter) speak(p pace, w *streamWriter) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		t := time.NewTicker(interval)
+		t := time.NewTimer(p.first)
 		defer t.Stop()
 		for {
 			select {
@@ -63,18 +57,16 @@ func (r *reporter) every(interval time.Duration, w *streamWriter) (stop func()) 
 				return
 			case <-t.C:
 				if r.token != nil {
-					r.say(fmt.Sprintf("still running after %d s", int(time.Since(r.began).Seconds())))
+					r.tell()
 				} else if !w.beat() {
 					return
 				}
+				t.Reset(p.then)
 			}
 		}
 	}()
 	return func() {
 		close(done)
 		<-ended
-		r.mu.Lock()
-		r.closed = true
-		r.mu.Unlock()
 	}
 }

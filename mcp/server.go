@@ -28,8 +28,10 @@ type Config struct {
 	Logger    *slog.Logger
 	// Tools is the catalogue served; nil: Catalogue().
 	Tools []Tool
-	// Heartbeat overrides the interval of heartbeats and progress; 0: the default.
+	// Heartbeat overrides the interval of heartbeats; 0: the default.
 	Heartbeat time.Duration
+	// progress overrides when progress is told; zero: the default.
+	progress pace
 	// Extend adds to the SDK server what is not in the catalogue. Only the conformance build
 	// sets it: its fixtures must run through the same stack.
 	Extend Extension
@@ -70,6 +72,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = heartbeatEvery
+	}
+	if cfg.progress == (pace{}) {
+		cfg.progress = pace{firstProgress, progressEvery}
 	}
 	hosts, err := newHostList(cfg.Listen, cfg.PublicURL)
 	if err != nil {

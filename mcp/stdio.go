@@ -68,7 +68,7 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, cfg StdioConfi
 			case l.err != nil:
 				return b.drain(cancel, cfg.Drain, l.err)
 			case l.tooLong:
-				b.out.message(rpcErrorBody(nil, codeInvalidRequest, "the message is larger than 4 MiB", nil))
+				b.out.message(rpcErrorBody(l.id, codeInvalidRequest, "the message is larger than 4 MiB", nil))
 				continue
 			}
 			b.dispatch(ctx, l.data, slots)
@@ -125,6 +125,7 @@ func (b *bridge) drain(cancel context.CancelFunc, wait time.Duration, err error)
 type line struct {
 	data    []byte
 	tooLong bool
+	id      json.RawMessage // of a call that is too long
 	err     error
 }
 
@@ -142,11 +143,18 @@ func readLines(ctx context.Context, in io.Reader, out chan<- line) {
 	}
 	for {
 		var l line
+		var long longCall
 		for {
 			part, err := r.ReadSlice('\n')
-			if l.tooLong = l.tooLong || len(l.data)+len(part) > MaxBody; l.tooLong {
+			switch {
+			case l.tooLong:
+				long.feed(part)
+			case len(l.data)+len(part) > MaxBody:
+				l.tooLong = true
+				long.feed(l.data)
+				long.feed(part)
 				l.data = nil
-			} else {
+			default:
 				l.data = append(l.data, part...)
 			}
 			if errors.Is(err, bufio.ErrBufferFull) {
@@ -156,7 +164,7 @@ func readLines(ctx context.Context, in io.Reader, out chan<- line) {
 				l.err = err
 			}
 			if data := bytes.TrimSpace(l.data); len(data) > 0 || l.tooLong || l.err != nil {
-				l.data = data
+				l.data, l.id = data, long.answerTo()
 				if !send(l) {
 					return
 				}

@@ -137,6 +137,36 @@ func TestStdioBadLines(t *testing.T) {
 	}
 }
 
+// TestStdioLongCall: a call that is too long is refused under its own id, wherever that
+// stands; what is no call, or has no usable id, under none.
+func TestStdioLongCall(t *testing.T) {
+	r := newRig(t)
+	h := r.host(StdioConfig{})
+	fill := `{"name":"echo","arguments":{"id":5,"text":"` + strings.Repeat(`x`, MaxBody) + `\"id\":6,{","x":[{"id":6}]}}`
+	for line, id := range map[string]string{
+		`{"jsonrpc":"2.0","id":41,"method":"tools/call","params":` + fill + `}`:                          "41",
+		`{"method":"tools/call","params":` + fill + `,"jsonrpc":"2.0","id": "a\"b" }`:                    `"a\"b"`,
+		`{"params":` + fill + `,"method":"tools/call","jsonrpc":"2.0"}`:                                  "null",
+		`{"jsonrpc":"2.0","id":1,"result":` + fill + `}`:                                                 "null",
+		`{"id":1.5,"method":"tools/call","params":` + fill + `}`:                                         "null",
+		`{"id":{"id":7},"method":"tools/call","params":` + fill + `}`:                                    "null",
+		`{"id":"` + strings.Repeat("y", maxIDBytes+1) + `","method":"tools/call","params":` + fill + `}`: "null",
+		`{"id":` + strings.Repeat("1", MaxBody) + `,"method":"tools/call"}`:                              "null",
+	} {
+		h.say(line)
+		if m := h.hear(); m.Error == nil || m.Error.Code != codeInvalidRequest || idText(m) != id {
+			t.Errorf("%.60s: %s %+v", line, m.ID, m.Error)
+		}
+	}
+}
+
+func idText(m rpc) string {
+	if m.ID == nil {
+		return "null"
+	}
+	return string(m.ID)
+}
+
 // TestStdioCancel: notifications/cancelled ends a call in both eras.
 func TestStdioCancel(t *testing.T) {
 	r := newRig(t)

@@ -2,13 +2,15 @@ package mcp
 
 import (
 	"webcodex/commands/git"
+	"webcodex/internal/fault"
 	"webcodex/mcp/schema"
 )
 
 // Schemas that the git tools share.
 var (
+	gitPathArg   = schema.Str("Project-relative path.", 1, git.MaxPathBytes).Bytes(git.MaxPathBytes).Fault(fault.InvalidPath)
 	diffPathsArg = schema.List("Only these files or directories, exact names; default: all.",
-		schema.Str("Project-relative path.", 1, git.MaxPathBytes).Bytes(git.MaxPathBytes), 0, git.MaxDiffPaths)
+		gitPathArg, 0, git.MaxDiffPaths)
 	cachedArg = schema.Bool("Staged changes: the index against HEAD. Default: the working tree against the index.")
 	baseArg   = schema.Str("Commit to compare from, full id; together with head_commit, not with cached.", 1, 64).
 			Match(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)

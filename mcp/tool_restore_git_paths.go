@@ -14,7 +14,6 @@ var restoreGitPaths = Tool{
 	Input: schema.Object(
 		schema.Req("project", projectArg),
 		schema.Opt("session_id", sessionArg),
-		schema.Req("paths", schema.List("Tracked files, exact names.",
-			schema.Str("Project-relative path.", 1, git.MaxPathBytes).Bytes(git.MaxPathBytes), 1, git.MaxRestorePaths)),
+		schema.Req("paths", schema.List("Tracked files, exact names.", gitPathArg, 1, git.MaxRestorePaths)),
 	),
 }

@@ -75,7 +75,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	if srv.settings, err = loadSettings(dir); err != nil {
 		return nil, err
 	}
-	if srv.access, err = mcp.OpenAccess(dir); err != nil {
+	if srv.access, err = mcp.OpenAccess(dir, srv.store.Totals().Sessions == 0); err != nil {
 		return nil, err
 	}
 	if err = srv.startRunner(ctx, f, root); err != nil {

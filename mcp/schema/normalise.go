@@ -80,7 +80,7 @@ func (s *Schema) object(out *bytes.Buffer, raw []byte, path string) error {
 		if !ok || string(v) == "null" {
 			if p.Required {
 				at := join(path, p.Name)
-				return p.Schema.broken(at, "%s is required", named(at))
+				return p.Schema.amiss(reasonMissing, at, "%s is required", named(at))
 			}
 			continue
 		}
@@ -147,8 +147,24 @@ func (s *Schema) array(out *bytes.Buffer, raw []byte, path string) error {
 	return nil
 }
 
+// Reason codes of values whose schema names its own error kind.
+const (
+	reasonMissing = "missing"
+	reasonEmpty   = "empty"
+	reasonLong    = "too_long"
+)
+
+// amiss is broken for a value whose kind of refusal has reason codes.
+func (s *Schema) amiss(reason, path, format string, args ...any) error {
+	e := s.broken(path, format, args...)
+	if s.Kind != "" {
+		e.WithReason(reason)
+	}
+	return e
+}
+
 // broken refuses a missing or out-of-bounds value with the kind that the schema declares.
-func (s *Schema) broken(path, format string, args ...any) error {
+func (s *Schema) broken(path, format string, args ...any) *fault.Error {
 	e := refuse(path, format, args...)
 	if s.Kind != "" {
 		e.Kind = s.Kind

@@ -92,13 +92,13 @@ func (s *Schema) text(out *bytes.Buffer, raw []byte, path string) error {
 	n := utf8.RuneCountInString(text)
 	switch {
 	case n < s.MinLength && s.MinLength == 1:
-		return s.broken(path, "%s must not be empty", named(path))
+		return s.amiss(reasonEmpty, path, "%s must not be empty", named(path))
 	case n < s.MinLength:
 		return s.broken(path, "%s must have at least %d characters", named(path), s.MinLength)
 	case s.MaxLength > 0 && n > s.MaxLength:
-		return s.broken(path, "%s must have at most %d characters", named(path), s.MaxLength)
+		return s.amiss(reasonLong, path, "%s must have at most %d characters", named(path), s.MaxLength)
 	case s.MaxBytes > 0 && len(text) > s.MaxBytes:
-		return s.broken(path, "%s must have at most %d bytes of UTF-8", named(path), s.MaxBytes)
+		return s.amiss(reasonLong, path, "%s must have at most %d bytes of UTF-8", named(path), s.MaxBytes)
 	}
 	if s.Pattern != "" && !compiled(s.Pattern).MatchString(text) {
 		return s.broken(path, "%s does not have the form %s", named(path), s.Pattern)

@@ -48,7 +48,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	access, err := mcp.OpenAccess(dir)
+	access, err := mcp.OpenAccess(dir, true)
 	if err != nil {
 		return err
 	}
