@@ -99,7 +99,7 @@ func projectRoot(args []string) (string, error) {
 			return resolveDir(dir)
 		}
 		if dir == filepath.Dir(dir) {
-			return "", usagef("there is no git repository around the working directory: name one, `webcodex up DIR`")
+			return "", usagef("there is no git repository around the working directory: name a directory")
 		}
 	}
 }
