@@ -207,7 +207,7 @@ func (c *killClient) acknowledged(ctx context.Context, w *window, round int) err
 	}
 	// The newest calls are surely in the summary: two events each, and at most one more
 	// unanswered call and one instruction a round.
-	newest := c.issued[max(0, len(c.issued)-session.MaxSummaryLimit/4):]
+	newest := c.issued[max(0, len(c.issued)-len(sum.Events)/4):]
 	for _, x := range newest {
 		if x.event != "" && !have[x.event] {
 			return fmt.Errorf("round %d: the acknowledged call %s is lost", round, x.id)

@@ -7,10 +7,9 @@ const (
 	// SummaryLimit and MaxSummaryLimit are the events of one summary (EVT-02).
 	SummaryLimit    = 50
 	MaxSummaryLimit = 200
-	// MaxSummaryBytes bounds a summary of up to SummaryLimit events; a bigger one gets
-	// SummaryEventBytes for each event it was asked for.
-	MaxSummaryBytes   = 40_000
-	SummaryEventBytes = 640
+	// MaxAnswerBytes bounds the largest views on their real JSON, whatever limit was asked for:
+	// with what an edge adds a host shows 40,000 characters of an answer.
+	MaxAnswerBytes = 39_000
 	// MaxSummaryPaths is how many paths of one kind a summary shows for one event.
 	MaxSummaryPaths = 8
 
@@ -45,9 +44,6 @@ const (
 	HandoffLimit    = 20
 	MaxHandoffLimit = 100
 
-	// MaxLedgerBytes bounds the ledger of a diagnostic handoff of up to HandoffLimit events; a
-	// bigger one gets SummaryEventBytes for each event it was asked for.
-	MaxLedgerBytes = 14_000
 	// MaxOpenItems of each kind in the diagnostic list of open work.
 	MaxOpenItems = 10
 

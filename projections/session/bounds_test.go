@@ -54,7 +54,7 @@ func TestBriefBytesOnHostileText(t *testing.T) {
 			v = nasty(rapid.SampledFrom(fills).Draw(t, "fill"), rapid.IntRange(0, 30).Draw(t, "edits"), rapid.Bool().Draw(t, "again"),
 				rapid.IntRange(0, 40).Draw(t, "unknown"))
 		}
-		b := NewBrief(v, s)
+		b := briefOf(v, s)
 		raw, err := json.Marshal(b)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestBriefReductionOrder(t *testing.T) {
 	}
 	h.commit(event.InstructionAccepted{Text: strings.Repeat("latest instruction ", 40), Mode: event.ModeNormal})
 	h.job(1, testServer)
-	full := NewBrief(h.view(), all())
+	full := briefOf(h.view(), all())
 	if n := size(full); n > MaxBriefBytes {
 		t.Fatalf("the unreduced brief has %d bytes; the test needs one that fits", n)
 	}
@@ -159,12 +159,13 @@ func TestOtherViewsStayBounded(t *testing.T) {
 	for i, fill := range fills {
 		v, s := nasty(fill, 30, i%2 == 0, 40), nastySnapshot("dirty")
 		for _, limit := range []int{1, 50, 77, 200} {
-			if sum := NewSummary(v, &limit); size(sum) > max(MaxSummaryBytes, limit*SummaryEventBytes) {
-				t.Fatalf("summary of %d bytes for %d events", size(sum), limit)
+			if sum := NewSummary(v, &limit); size(sum) > MaxAnswerBytes || len(sum.Events) == 0 {
+				t.Fatalf("summary of %d bytes for %d of %d events", size(sum), len(sum.Events), limit)
 			}
-		}
-		if n := size(NewHandoff(v, s, true, nil)); n > 40_000 {
-			t.Fatalf("diagnostic handoff of %d bytes", n)
+			h := NewHandoff(v, s, true, &limit)
+			if l := h.Ledger; size(h) > MaxAnswerBytes || len(l.Events) == 0 || l.EventsTruncated != (len(l.Events) < l.EventsTotal) {
+				t.Fatalf("diagnostic handoff of %d bytes with %d of %d events", size(h), len(l.Events), limit)
+			}
 		}
 		if n := size(NewFeedback(v, s, 1000)); n > MaxFeedbackBytes {
 			t.Fatalf("feedback of %d bytes", n)

@@ -109,9 +109,7 @@ type Basis struct {
 	ReasonCodes []string `json:"reason_codes"`
 }
 
-// NewBrief projects the brief from what the caller holds (HND-07, HND-10).
-func NewBrief(v View, s Snapshot) Brief { return newBrief(v, gather(v), s) }
-
+// newBrief projects the brief from what the caller holds (HND-07, HND-10).
 func newBrief(v View, ev evidence, s Snapshot) Brief {
 	c := v.Core
 	h := head(c)

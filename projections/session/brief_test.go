@@ -68,8 +68,9 @@ func TestHandoffLimitMovesOnlyTheLedger(t *testing.T) {
 		want  int
 	}{{nil, 20}, {ptr(0), 1}, {ptr(1), 1}, {ptr(100), 100}, {ptr(999), 100}} {
 		out := NewHandoff(v, all(), true, c.limit)
-		if out.Ledger.Limit != c.want || out.Ledger.EventsReturned != c.want {
-			t.Fatalf("limit %v: %d", c.limit, out.Ledger.EventsReturned)
+		full := size(out)+size(out.Ledger.Events[0]) > MaxAnswerBytes
+		if n := out.Ledger.EventsReturned; out.Ledger.Limit != c.want || n > c.want || n < c.want && !full {
+			t.Fatalf("limit %v: %d events in %d bytes", c.limit, n, size(out))
 		}
 		base := NewHandoff(v, all(), true, nil)
 		if out.Feedback.Attempt.Range != base.Feedback.Attempt.Range || out.Feedback.Attempt.Activity != base.Feedback.Attempt.Activity ||
@@ -82,7 +83,7 @@ func TestHandoffLimitMovesOnlyTheLedger(t *testing.T) {
 // Covers: HND-13, HND-14, HND-15
 func TestExcerpts(t *testing.T) {
 	text := func(h *history) (*Excerpt, *Excerpt) {
-		b := NewBrief(h.view(), all())
+		b := briefOf(h.view(), all())
 		return b.Task.Root, b.Task.Latest
 	}
 	plain := `fix C:\src\x.go, \\host\share, file:///tmp/a and /usr/lib; run "make -j4"`
@@ -117,7 +118,7 @@ func TestListsKeepTotals(t *testing.T) {
 		h.read(fmt.Sprintf("r%02d.go", n), "twice.go")
 		h.testOf(fmt.Sprintf("t%02d", n), false, 1)
 	}
-	b := NewBrief(h.view(), all())
+	b := briefOf(h.view(), all())
 	if l := b.Progress.Changed; l.Total != 20 || l.Returned != 12 || !l.Truncated || l.Items[0] != "c19.go" {
 		t.Fatalf("%+v", l)
 	}
@@ -134,7 +135,7 @@ func TestListsKeepTotals(t *testing.T) {
 
 // Covers: HND-20, HND-23, HND-24
 func TestSectionsWithoutEvidenceSaySo(t *testing.T) {
-	raw, err := json.Marshal(NewBrief(began("none").view(), all()))
+	raw, err := json.Marshal(briefOf(began("none").view(), all()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,12 +212,12 @@ func TestProgressPrecedence(t *testing.T) {
 			if a.name == "closed" && b.name != "closed" {
 				a.do(h, &s)
 			}
-			if got := NewBrief(h.view(), s).Progress.State; got != a.state {
+			if got := briefOf(h.view(), s).Progress.State; got != a.state {
 				t.Errorf("%s with %s: %s, want %s", a.name, b.name, got, a.state)
 			}
 		}
 	}
-	if got := NewBrief(began("ready").view(), all()).Progress.State; got != StateReady {
+	if got := briefOf(began("ready").view(), all()).Progress.State; got != StateReady {
 		t.Errorf("nothing wrong: %s", got)
 	}
 }
@@ -225,7 +226,7 @@ func TestProgressPrecedence(t *testing.T) {
 func TestDirtyTreeBlocksNothing(t *testing.T) {
 	s := all()
 	s.Workspace = &Workspace{Status: "dirty", ChangedFiles: 3}
-	b := NewBrief(began("dirty").view(), s)
+	b := briefOf(began("dirty").view(), s)
 	if b.Progress.State != StateReady || *b.Workspace.Clean || *b.Workspace.ChangedFiles != 3 {
 		t.Fatalf("%s %+v", b.Progress.State, b.Workspace)
 	}
@@ -237,7 +238,7 @@ func TestWhatWasLeftOutSaysSo(t *testing.T) {
 	h.test(true, 0)
 	s := all()
 	s.IncludeWorkspace, s.IncludeValidation, s.IncludeCheckpoints = false, false, false
-	b := NewBrief(h.view(), s)
+	b := briefOf(h.view(), s)
 	if b.Workspace.Status != "not_requested" || b.Workspace.Clean != nil || b.Validation.Status != "not_requested" || b.Validation.Latest != nil ||
 		b.Checkpoints.Status != "not_requested" {
 		t.Fatalf("%+v %+v %+v", b.Workspace, b.Validation, b.Checkpoints)
@@ -249,7 +250,7 @@ func TestWhatWasLeftOutSaysSo(t *testing.T) {
 	s = all()
 	s.Workspace = &Workspace{Status: "unavailable", Reason: "not_a_repository"}
 	s.SessionChanged = true
-	b = NewBrief(h.view(), s)
+	b = briefOf(h.view(), s)
 	if b.Workspace.Status != "unavailable" || b.Workspace.ReasonCode != "not_a_repository" || b.Workspace.Head != nil {
 		t.Fatalf("%+v", b.Workspace)
 	}
@@ -263,7 +264,7 @@ func TestWhatWasLeftOutSaysSo(t *testing.T) {
 func TestRaceAsksForAnotherRead(t *testing.T) {
 	s := all()
 	s.SessionChanged = true
-	b := NewBrief(began("race").view(), s)
+	b := briefOf(began("race").view(), s)
 	first := b.NextActions.Items[0]
 	if b.Progress.State != StateInsufficient || first.Tool != "read_session_handoff" || first.Arguments["session_id"] != testID {
 		t.Fatalf("%s, then %+v", b.Progress.State, first)
@@ -277,7 +278,7 @@ func TestValidationStatus(t *testing.T) {
 		for _, s := range steps {
 			s(h)
 		}
-		return NewBrief(h.view(), all()).Validation
+		return briefOf(h.view(), all()).Validation
 	}
 	pass := func(h *history) { h.test(true, 0) }
 	fail := func(h *history) { h.test(false, 2) }
@@ -334,16 +335,16 @@ func TestValidationStatus(t *testing.T) {
 func TestRepeatedFailureWithinOneTask(t *testing.T) {
 	h := began("repeat")
 	h.test(false, 1)
-	if r := NewBrief(h.view(), all()).Task.Context.Repeated; r != nil {
+	if r := briefOf(h.view(), all()).Task.Context.Repeated; r != nil {
 		t.Fatalf("once is not repeated: %+v", r)
 	}
 	h.test(false, 1)
-	if r := NewBrief(h.view(), all()).Task.Context.Repeated; r == nil || r.Count != 2 {
+	if r := briefOf(h.view(), all()).Task.Context.Repeated; r == nil || r.Count != 2 {
 		t.Fatalf("%+v", r)
 	}
 	h.commit(event.InstructionAccepted{Text: "another task"})
 	h.test(false, 1)
-	if r := NewBrief(h.view(), all()).Task.Context.Repeated; r != nil {
+	if r := briefOf(h.view(), all()).Task.Context.Repeated; r != nil {
 		t.Fatalf("counted over the task's boundary: %+v", r)
 	}
 }
@@ -351,12 +352,12 @@ func TestRepeatedFailureWithinOneTask(t *testing.T) {
 func TestUnknownOutcomeIsNamed(t *testing.T) {
 	h := began("unknown")
 	h.call("run_process", func(f *event.ToolCallFinished) { f.Execution, f.Effect.State = execution(5).ID, event.OutcomeUnknown })
-	b := NewBrief(h.view(), all())
+	b := briefOf(h.view(), all())
 	if !slices.Contains(b.Basis.ReasonCodes, codeUnknownOutcome) || !strings.Contains(b.NextActions.Items[0].Why, string(execution(5).ID)) {
 		t.Fatalf("%+v %+v", b.Basis, b.NextActions)
 	}
 	h.test(true, 0)
-	if b := NewBrief(h.view(), all()); slices.Contains(b.Basis.ReasonCodes, codeUnknownOutcome) || b.Progress.State != StateReady {
+	if b := briefOf(h.view(), all()); slices.Contains(b.Basis.ReasonCodes, codeUnknownOutcome) || b.Progress.State != StateReady {
 		t.Fatalf("a later proven pass overtakes it: %+v %s", b.Basis, b.Progress.State)
 	}
 }
@@ -368,7 +369,7 @@ func TestJobAttentionCountsAll(t *testing.T) {
 		h.job(n, testServer)
 	}
 	h.job(29, "wc_inst_gone")
-	if a := NewBrief(h.view(), all()).Attention.Jobs; a != (JobAttention{Active: 30, Running: 29, Recovering: 1, Recovery: "recovering"}) {
+	if a := briefOf(h.view(), all()).Attention.Jobs; a != (JobAttention{Active: 30, Running: 29, Recovering: 1, Recovery: "recovering"}) {
 		t.Fatalf("%+v", a)
 	}
 }

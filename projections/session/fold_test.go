@@ -91,7 +91,7 @@ func TestFoldOfStoredBytes(t *testing.T) {
 func views(v View) []string {
 	s := all()
 	out := []string{}
-	for _, x := range []any{NewSummary(v, ptr(200)), NewBrief(v, s), NewHandoff(v, s, true, ptr(100)), NewFeedback(v, s, 100),
+	for _, x := range []any{NewSummary(v, ptr(200)), briefOf(v, s), NewHandoff(v, s, true, ptr(100)), NewFeedback(v, s, 100),
 		NewFinish(v, s, FinishOptions{IncludeDiff: true, IncludeHygiene: true, IncludeHandoff: true}), NewPage([]Core{v.Core}, 0, nil)} {
 		b, err := json.Marshal(x)
 		if err != nil {
@@ -164,7 +164,7 @@ func TestLifecycle(t *testing.T) {
 	if n != 1 {
 		t.Fatalf("%d session_closed events", n)
 	}
-	if b := NewBrief(h.view(), all()); b.Progress.State != StateClosed || b.Session.Lifecycle != Closed {
+	if b := briefOf(h.view(), all()); b.Progress.State != StateClosed || b.Session.Lifecycle != Closed {
 		t.Fatalf("brief of a closed Session: %s %s", b.Progress.State, b.Session.Lifecycle)
 	}
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 	"time"
@@ -127,7 +128,33 @@ func (h *history) job(n int, server event.InstanceID) event.ExecutionID {
 	return x.ID
 }
 
-func (h *history) view() View { return AsOf(slices.Values(h.commits), Point{}) }
+func briefOf(v View, s Snapshot) Brief { return newBrief(v, gather(v), s) }
+
+// storyOf is a replay up to p, in the way of every reader of the log: it ends at the first
+// commit beyond.
+func storyOf(commits iter.Seq[Stored], p Point) iter.Seq[Step] {
+	return func(yield func(Step) bool) {
+		for s := range commits {
+			if !p.Includes(s.Commit) || !yield(NewStep(s)) {
+				return
+			}
+		}
+	}
+}
+
+// asOf is the fold of the same commits.
+func asOf(commits iter.Seq[Stored], p Point) View {
+	var v View
+	for s := range commits {
+		if !p.Includes(s.Commit) {
+			break
+		}
+		v = v.Apply(s.Seq, s.Hash, s.Commit)
+	}
+	return v
+}
+
+func (h *history) view() View { return asOf(slices.Values(h.commits), Point{}) }
 
 func (h *history) store() *Store {
 	s := NewStore()

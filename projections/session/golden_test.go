@@ -84,7 +84,7 @@ func TestGoldenStory(t *testing.T) {
 	h.commit(event.ContextUpdated{Context: event.ExecutionContext{DefaultCwd: "sub"}})
 	h.commit(event.SessionClosed{})
 	var b bytes.Buffer
-	for step := range Story(slices.Values(h.commits), Point{}) {
+	for step := range storyOf(slices.Values(h.commits), Point{}) {
 		line, err := json.Marshal(step)
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"iter"
 	"strings"
 
 	"webcodex/eventlog/event"
@@ -28,19 +27,7 @@ type StepEvent struct {
 	Summary string `json:"summary"`
 }
 
-// Story tells the commits of one Session, in order, up to and with p. It needs no state: each
-// step follows from its commit alone.
-func Story(commits iter.Seq[Stored], p Point) iter.Seq[Step] {
-	return func(yield func(Step) bool) {
-		for s := range commits {
-			if !p.Includes(s.Commit) || !yield(NewStep(s)) {
-				return
-			}
-		}
-	}
-}
-
-// NewStep tells one commit.
+// NewStep tells one commit. It needs no state: a step follows from its commit alone.
 func NewStep(s Stored) Step {
 	c := s.Commit
 	st := Step{Version: c.Version, Seq: s.Seq, At: event.FormatTime(c.At), CommandID: c.ID, Inv: c.Invocation,

@@ -35,10 +35,10 @@ func TestAsOf(t *testing.T) {
 		n := rapid.IntRange(1, len(h.commits)).Draw(t, "version")
 		want := stateOf(fold(View{}, h.commits[:n]))
 		for _, p := range []Point{{Version: uint64(n)}, {Time: h.commits[n-1].Commit.At.Add(time.Second)}} {
-			if diff := cmp.Diff(want, stateOf(AsOf(slices.Values(h.commits), p))); diff != "" {
+			if diff := cmp.Diff(want, stateOf(asOf(slices.Values(h.commits), p))); diff != "" {
 				t.Fatalf("as of %+v:\n%s", p, diff)
 			}
-			if steps := slices.Collect(Story(slices.Values(h.commits), p)); len(steps) != n || steps[n-1].Version != uint64(n) {
+			if steps := slices.Collect(storyOf(slices.Values(h.commits), p)); len(steps) != n || steps[n-1].Version != uint64(n) {
 				t.Fatalf("the story up to %+v has %d steps", p, len(steps))
 			}
 		}
@@ -52,7 +52,7 @@ func TestAsOfWithASteppedClock(t *testing.T) {
 	h.edit("a.go")
 	h.at = limit.Add(-time.Hour)
 	h.edit("b.go")
-	if v := AsOf(slices.Values(h.commits), Point{Time: limit}); v.Core.Version != 1 {
+	if v := asOf(slices.Values(h.commits), Point{Time: limit}); v.Core.Version != 1 {
 		t.Fatalf("version %d", v.Core.Version)
 	}
 }
@@ -60,7 +60,7 @@ func TestAsOfWithASteppedClock(t *testing.T) {
 // Every event has a sentence, bounded, and one that names what changed.
 func TestStorySentences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		for step := range Story(slices.Values(drawHistory(t, 20).commits), Point{}) {
+		for step := range storyOf(slices.Values(drawHistory(t, 20).commits), Point{}) {
 			if len(step.Events) == 0 {
 				t.Fatal("a step without events")
 			}

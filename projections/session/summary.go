@@ -114,9 +114,9 @@ type ContextChange struct {
 
 // NewSummary makes the summary of v. Without a limit it is SummaryLimit events, otherwise
 // limit clamped to 1..MaxSummaryLimit (EVT-02); the tail's size never enlarges it (EVT-03).
+// Fewer are returned where MaxAnswerBytes do not hold them.
 func NewSummary(v View, limit *int) Summary {
-	n := clamp(limit, SummaryLimit, MaxSummaryLimit)
-	return newLedger(v, gather(v), n, max(MaxSummaryBytes, n*SummaryEventBytes))
+	return newLedger(v, gather(v), clamp(limit, SummaryLimit, MaxSummaryLimit), MaxAnswerBytes)
 }
 
 // clamp gives the effective value of an optional limit: def when absent, else 1..most.

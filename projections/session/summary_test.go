@@ -47,7 +47,7 @@ func TestRetention(t *testing.T) {
 		s.CountsCover != "retained_ledger" || s.Counts.ToolCalls != MaxTail {
 		t.Fatalf("%+v", s)
 	}
-	if b := NewBrief(v, all()); b.Task.Latest != nil || b.Task.Root == nil || b.Task.Context.Boundary.ReasonCode != codeBoundaryEvicted {
+	if b := briefOf(v, all()); b.Task.Latest != nil || b.Task.Root == nil || b.Task.Context.Boundary.ReasonCode != codeBoundaryEvicted {
 		t.Fatalf("after the instruction left the tail: %+v", b.Task)
 	}
 	again := h.store() // a restart folds the same log
@@ -77,11 +77,16 @@ func TestSummaryLimits(t *testing.T) {
 		want  int
 	}{{nil, 50}, {ptr(0), 1}, {ptr(-5), 1}, {ptr(7), 7}, {ptr(200), 200}, {ptr(201), 200}, {ptr(100000), 200}} {
 		s := NewSummary(v, c.limit)
-		if s.Limit != c.want || s.EventsReturned != c.want || len(s.Events) != c.want || !s.EventsTruncated || s.EventsTotal != MaxTail {
+		if s.Limit != c.want || s.EventsReturned != len(s.Events) || !s.EventsTruncated || s.EventsTotal != MaxTail {
 			t.Fatalf("limit %v: %d, returned %d of %d", c.limit, s.Limit, s.EventsReturned, s.EventsTotal)
 		}
+		// Where the bytes do not hold all that was asked for, no more is left out than must be.
+		full := size(s)+size(s.Events[0]) > MaxAnswerBytes
+		if n := len(s.Events); n > c.want || n < c.want && !full || size(s) > MaxAnswerBytes {
+			t.Fatalf("limit %v: %d events in %d bytes", c.limit, n, size(s))
+		}
 		for i, e := range s.Events {
-			if want := s.EventsObserved - uint64(c.want) + uint64(i) + 1; e.Sequence != want {
+			if want := s.EventsObserved - uint64(len(s.Events)) + uint64(i) + 1; e.Sequence != want {
 				t.Fatalf("event %d has sequence %d, want %d", i, e.Sequence, want)
 			}
 		}
@@ -296,7 +301,7 @@ func TestCounts(t *testing.T) {
 func TestOnlyProjectPathsAreShown(t *testing.T) {
 	h := began("paths")
 	h.read("ok/a.go", "/etc/passwd", "../up", "a/../../b", "file://x", "C:\\x", "a\nb", "ok/a.go", "", `\\host\x`)
-	b := NewBrief(h.view(), all())
+	b := briefOf(h.view(), all())
 	if got := fmt.Sprint(b.Progress.Recent.Items); got != "[ok/a.go]" {
 		t.Fatalf("%s", got)
 	}
@@ -322,7 +327,7 @@ func TestEditedIsSticky(t *testing.T) {
 		h.commit(event.ToolCallFinished{Call: h.callID(), Tool: "read_files", Status: event.StatusSucceeded})
 	}
 	v := h.view()
-	if b := NewBrief(v, all()); !v.Core.Edited || b.Progress.Changed.Total != 0 || b.Progress.State != StateNeedsProof {
+	if b := briefOf(v, all()); !v.Core.Edited || b.Progress.Changed.Total != 0 || b.Progress.State != StateNeedsProof {
 		t.Fatalf("edited %v, %d paths, %s", v.Core.Edited, b.Progress.Changed.Total, b.Progress.State)
 	}
 }

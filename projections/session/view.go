@@ -1,7 +1,6 @@
 package session
 
 import (
-	"iter"
 	"strconv"
 	"time"
 
@@ -61,17 +60,4 @@ func (p Point) Includes(c event.Commit) bool {
 	default:
 		return true
 	}
-}
-
-// AsOf folds one Session's commits, in order, up to and with p. A clock that stepped back
-// does not let a later commit in: the fold stops at the first one beyond p.
-func AsOf(commits iter.Seq[Stored], p Point) View {
-	var v View
-	for s := range commits {
-		if !p.Includes(s.Commit) {
-			break
-		}
-		v = v.Apply(s.Seq, s.Hash, s.Commit)
-	}
-	return v
 }
