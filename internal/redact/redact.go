@@ -61,6 +61,7 @@ func scrubDeep(s string, depth int) string {
 	s = scrubBlocks(s)
 	s = scrubPatterns(s)
 	s = scrubPairs(s)
+	s = scrubFlags(s)
 	if depth > 0 {
 		s = scrubEncoded(s, depth)
 	}
