@@ -157,12 +157,14 @@ type Target struct {
 
 // ProjectInfo is a Project as known to the server.
 type ProjectInfo struct {
-	Ref       event.ProjectRef `json:"-"`
-	Project   string           `json:"project"` // agent:<client>:<project>
-	Name      string           `json:"name"`
-	Root      string           `json:"-"`
-	Git       bool             `json:"git"`
-	Connected bool             `json:"connected"`
+	Ref     event.ProjectRef `json:"-"`
+	Project string           `json:"project"` // agent:<client>:<project>
+	Name    string           `json:"name"`
+	Root    string           `json:"-"`
+	// Git tells whether the Project is a repository; nil while no Runner has said so in this
+	// server's life.
+	Git       *bool `json:"git,omitempty"`
+	Connected bool  `json:"connected"`
 }
 
 // RunnerInfo is a Runner as known to the server.

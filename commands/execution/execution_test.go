@@ -160,7 +160,7 @@ func TestRunsAProcessOverTheLink(t *testing.T) {
 func TestProjectsAndTargets(t *testing.T) {
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
-	if got := w.fleet.Projects(); len(got) != 1 || !got[0].Connected || got[0].Ref.Project != l.project.ID {
+	if got := w.fleet.Projects(); len(got) != 1 || !got[0].Connected || got[0].Ref.Project != l.project.ID || got[0].Git == nil || *got[0].Git {
 		t.Fatalf("projects %+v", got)
 	}
 	if got := w.fleet.Runners(); len(got) != 1 || got[0].Client != client || got[0].Projects != 1 {

@@ -294,7 +294,7 @@ func (f *Fleet) Projects() []call.ProjectInfo {
 	for c, l := range f.leases {
 		for id, p := range l.projects {
 			ref := event.ProjectRef{Client: c, Project: id}
-			all[ref] = call.ProjectInfo{Ref: ref, Project: ref.String(), Name: p.Name, Root: p.Root, Git: p.Git, Connected: l.connected}
+			all[ref] = call.ProjectInfo{Ref: ref, Project: ref.String(), Name: p.Name, Root: p.Root, Git: &p.Git, Connected: l.connected}
 		}
 	}
 	out := make([]call.ProjectInfo, 0, len(all))

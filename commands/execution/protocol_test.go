@@ -291,6 +291,8 @@ func TestKnownProjectsWithoutRunner(t *testing.T) {
 	}
 	if got := fleet.Projects(); len(got) != 1 || got[0].Connected {
 		t.Errorf("%+v", got)
+	} else if b, err := json.Marshal(got[0]); err != nil || strings.Contains(string(b), `"git"`) {
+		t.Errorf("nobody has said whether it is a repository: %s %v", b, err)
 	}
 	info, err := os.Stat(filepath.Join(dir, "digest.key"))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Size() != 32 {

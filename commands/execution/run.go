@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"webcodex/commands/call"
-	"webcodex/internal/fault"
 	"webcodex/runner/link/server"
 	"webcodex/runner/wire"
 )
@@ -56,14 +55,11 @@ func (f *Fleet) offer(ctx context.Context, fl *flight) (out call.Outcome, err er
 		u := unavailable()
 		u.ExecutionState = "not_started"
 		return call.Outcome{}, u, true
-	case err != nil:
-		return call.Outcome{}, nil, false // granted: the answer alone was lost
-	case reply.Fault != nil && fl.deny():
+	case err == nil && reply.Fault != nil && fl.deny():
 		f.forget(fl)
 		return call.Outcome{Result: &wire.Result{ID: fl.id, Digest: fl.digest, Instance: fl.instance, State: wire.JRefused, Fault: reply.Fault}}, nil, true
-	case reply.Fault != nil:
-		return call.Outcome{}, fault.New(fault.Internal, "the Runner refused what it had started"), true
 	}
+	// Whatever the reply, what was granted may run: its end alone tells.
 	return call.Outcome{}, nil, false
 }
 

@@ -171,7 +171,7 @@ func jobOut(v wire.JobView) JobOut {
 	}
 	o.Status, o.State = "running", event.Started
 	if v.State == wire.JAccepted || v.State == wire.JStarting {
-		o.Status, o.State = "queued", event.NotStarted
+		o.Status, o.State = "queued", "" // it may start at any moment: not_started needs proof
 	}
 	if !v.Terminal {
 		return o

@@ -185,6 +185,12 @@ func TestARunThatLastsBecomesAJob(t *testing.T) {
 	if seen.Items[0].Success || seen.Items[0].ErrorKind != fault.UnknownJob || !seen.Items[1].Success || seen.Items[1].Status != "running" || seen.Items[1].StdoutDelta != "line\n" {
 		t.Errorf("%+v", seen)
 	}
+	for _, state = range []wire.JournalState{wire.JAccepted, wire.JStarting} { // it may start: not_started would be a guess
+		seen = calltest.Must[run.ObserveOut](e, &run.ObserveJobs, args{"items": []args{{"job_id": job}}})
+		if v := seen.Items[0]; v.Status != "queued" || v.State != "" || v.Terminal {
+			t.Errorf("%s: %+v", state, v)
+		}
+	}
 	resp, err := e.CallAs(context.Background(), calltest.Someone("b"), &run.ObserveJobs, args{"items": []args{{"job_id": job}}})
 	if err != nil || !strings.Contains(string(resp.Output), `"error_kind":"unknown_job"`) {
 		t.Errorf("another authority sees %s %v", resp.Output, err)

@@ -28,7 +28,7 @@ type StopOut struct {
 	Accepted        bool                 `json:"stop_request_accepted"`
 	Terminal        bool                 `json:"terminal"`
 	Status          string               `json:"status"`
-	State           event.ExecutionState `json:"execution_state"`
+	State           event.ExecutionState `json:"execution_state,omitempty"` // absent while queued
 	ExitCode        *int                 `json:"exit_code"`
 }
 

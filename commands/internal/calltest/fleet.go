@@ -111,9 +111,10 @@ func (f *Fleet) Projects() []call.ProjectInfo {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []call.ProjectInfo
+	git := true
 	for _, ref := range []event.ProjectRef{Alpha, Beta} {
 		name, _, _ := strings.Cut(string(ref.Project), "-")
-		out = append(out, call.ProjectInfo{Ref: ref, Project: ref.String(), Name: name, Git: true, Connected: !f.gone[ref]})
+		out = append(out, call.ProjectInfo{Ref: ref, Project: ref.String(), Name: name, Git: &git, Connected: !f.gone[ref]})
 	}
 	return out
 }
