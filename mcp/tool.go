@@ -26,7 +26,7 @@ func (t Tool) ReadOnly() bool { return t.Spec.Class == call.Observe }
 
 // Schemas of members that most tools share.
 var (
-	projectArg = schema.Str("agent:client:project, as list_projects gives it.", 1, 512)
-	sessionArg = schema.Str("session_id of work_on_project: records this call.", 1, 128)
-	purposeArg = schema.Enum("What the run is for; evidence only.", call.Purposes...)
+	projectArg = schema.Str("From list_projects.", 1, 512)
+	sessionArg = schema.Str("From work_on_project; records this call.", 1, 128)
+	purposeArg = schema.Enum("What it is for; evidence only.", call.Purposes...)
 )

@@ -17,7 +17,7 @@ var cargoTest = Tool{
 		schema.Opt("package", schema.Str("Only this package of the workspace.", 1, validate.MaxPackageBytes).Bytes(validate.MaxPackageBytes)),
 		schema.Opt("filter", schema.Str("Only tests whose name holds this.", 1, validate.MaxFilterBytes).Bytes(validate.MaxFilterBytes)),
 		schema.Opt("features", schema.List("Features to switch on.",
-			schema.Str("One feature.", 1, validate.MaxFeatureBytes), 0, validate.MaxFeatures)),
+			schema.Str("", 1, validate.MaxFeatureBytes), 0, validate.MaxFeatures)),
 		schema.Opt("all_features", schema.Bool("Switch all features on.")),
 		schema.Opt("no_default_features", schema.Bool("Switch default features off.")),
 		schema.Opt("all_targets", schema.Bool("Also examples and benches.")),

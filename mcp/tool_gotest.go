@@ -7,18 +7,18 @@ import (
 
 // Schemas that the validation tools share.
 var (
-	moduleCwdArg    = schema.Str("Directory within the Project to run in; default: the root.", 1, validate.MaxCwdBytes).Bytes(validate.MaxCwdBytes)
-	testTimeoutArg  = schema.Int("Seconds after which it is ended; default 1800.", validate.MinTimeoutSecs, validate.MaxTimeoutSecs)
-	requireTestsArg = schema.Bool("Fail where no test ran: min_tests 1.")
-	minTestsArg     = schema.Int("Fail where fewer tests ran, as a gap in the evidence.", 1, validate.MaxMinTests)
+	moduleCwdArg    = schema.Str("Directory; default: the root.", 1, validate.MaxCwdBytes).Bytes(validate.MaxCwdBytes)
+	testTimeoutArg  = schema.Int("Seconds until it is ended; default 1800.", validate.MinTimeoutSecs, validate.MaxTimeoutSecs)
+	requireTestsArg = schema.Bool("Fail where no test ran.")
+	minTestsArg     = schema.Int("Fail where fewer ran.", 1, validate.MaxMinTests)
 )
 
 var goTest = Tool{
 	Spec:  &validate.GoTest,
 	Title: "Run Go tests",
 	Description: "Run Go tests (go test) and get structured results: passed, counts, failed tests with file, line and message, " +
-		"build errors. passed is null where nothing was proved. A long run goes on as a Job: observe_jobs. stdout is go test's " +
-		"text without passing tests; stdout_bytes counts its events.",
+		"build errors. passed is null where nothing was proved. A long run goes on as a Job: observe_jobs. stdout leaves " +
+		"passing tests out; stdout_bytes counts all events.",
 	Category: "validation", Direct: true, OpenWorld: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),

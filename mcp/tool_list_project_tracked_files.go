@@ -16,7 +16,7 @@ var listProjectTrackedFiles = Tool{
 		schema.Opt("session_id", sessionArg),
 		schema.Opt("path", pathArg("Directory or file; default: all.", 0)),
 		schema.Opt("globs", schema.List("Any match selects, e.g. *.go or src/**/*.ts.",
-			schema.Str("Glob.", 1, files.MaxGlobChars), 0, files.MaxTrackedGlobs)),
+			schema.Str("", 1, files.MaxGlobChars), 0, files.MaxTrackedGlobs)),
 		schema.Opt("depth", schema.Int("Fold what lies deeper.", 1, files.MaxTrackedDepth)),
 		schema.Opt("limit", schema.Knob("Entries, up to 1,000; default 200.")),
 		schema.Opt("offset", schema.Knob("next_offset of the page before.")),

@@ -11,10 +11,10 @@ var (
 	gitPathArg   = schema.Str("Project-relative path.", 1, git.MaxPathBytes).Bytes(git.MaxPathBytes).Fault(fault.InvalidPath)
 	diffPathsArg = schema.List("Only these files or directories, exact names; default: all.",
 		gitPathArg, 0, git.MaxDiffPaths)
-	cachedArg = schema.Bool("Staged changes: the index against HEAD. Default: the working tree against the index.")
-	baseArg   = schema.Str("Commit to compare from, full id; together with head_commit, not with cached.", 1, 64).
+	cachedArg = schema.Bool("Staged: the index against HEAD. Default: the working tree against the index.")
+	baseArg   = schema.Str("Full id of the commit to compare from; with head_commit, not with cached.", 1, 64).
 			Match(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-	headArg = schema.Str("Commit to compare to, full id; together with base_commit.", 1, 64).
+	headArg = schema.Str("Full id of the commit to compare to; with base_commit.", 1, 64).
 		Match(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 	continuationArg = schema.Str("next_continuation of the page before, with the same other arguments.", 1, git.MaxContinuation)
 )

@@ -19,7 +19,7 @@ var readSessionHandoff = Tool{
 		schema.Opt("include_workspace", schema.Bool("Look at the working tree; default true.")),
 		schema.Opt("include_validation", includeValidationArg),
 		schema.Opt("include_checkpoints", schema.Bool("Default true.")),
-		schema.Opt("limit", schema.Knob("Events of the diagnostic ledger, up to 100; default 20.")),
+		schema.Opt("limit", schema.Knob("Events of the diagnostic ledger, up to 100 and as many as fit; default 20.")),
 		schema.Opt("diagnostic", schema.Bool("Add the ledger and the closeout evidence.")),
 	),
 }

@@ -16,6 +16,6 @@ var readSessionSummary = Tool{
 	Category: "workflow", Idempotent: true,
 	Input: schema.Object(
 		schema.Req("session_id", targetSessionArg),
-		schema.Opt("limit", schema.Knob("Newest events, up to 200; default 50.")),
+		schema.Opt("limit", schema.Knob("Newest events, up to 200 and as many as fit; default 50.")),
 	),
 }

@@ -7,15 +7,15 @@ import (
 
 // Schemas that the run tools share.
 var (
-	cwdArg   = schema.Str("Directory within the Project; default: the Session's, else the root.", 1, run.MaxCwdBytes).Bytes(run.MaxCwdBytes)
-	stdinArg = schema.Str("Text for standard input; absent: closed.", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
+	cwdArg   = schema.Str("Directory; default: the Session's, else the root.", 1, run.MaxCwdBytes).Bytes(run.MaxCwdBytes)
+	stdinArg = schema.Str("Text for stdin; absent: closed.", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
 			Hint("put larger data into a file of the Project")
-	syncWaitArg = schema.Int("Seconds to wait for the end before the run becomes a Job; default 10.", 0, run.MaxSyncWaitSecs)
-	timeoutArg  = schema.Int("Seconds after which it is ended; default 60.", run.MinTimeoutSecs, run.MaxTimeoutSecs)
+	syncWaitArg = schema.Int("Seconds until a longer run becomes a Job; default 10.", 0, run.MaxSyncWaitSecs)
+	timeoutArg  = schema.Int("Seconds until it is ended; default 60.", run.MinTimeoutSecs, run.MaxTimeoutSecs)
 )
 
 func argsArg(desc string) *schema.Schema {
-	return schema.List(desc, schema.Str("One argument.", 0, run.MaxArgBytes).Bytes(run.MaxArgBytes).
+	return schema.List(desc, schema.Str("", 0, run.MaxArgBytes).Bytes(run.MaxArgBytes).
 		Hint("use run_script for a larger program, stdin or files for data"), 0, run.MaxArgs)
 }
 

@@ -7,9 +7,9 @@ import (
 
 // Schemas that the search tools share.
 var (
-	patternArg = schema.Str("Regular expression (RE2), matched line by line; (?i) at the start for any case.", 1, files.MaxPatternChars)
+	patternArg = schema.Str("RE2 regular expression, line by line; (?i) first: any case.", 1, files.MaxPatternChars)
 	globsArg   = func(desc string) *schema.Schema {
-		return schema.List(desc, schema.Str("Glob.", 1, files.MaxGlobChars), 0, files.MaxGlobs)
+		return schema.List(desc, schema.Str("", 1, files.MaxGlobChars), 0, files.MaxGlobs)
 	}
 )
 
