@@ -83,7 +83,8 @@ func TestGoTestEndToEnd(t *testing.T) {
 
 // cargo_test on a real package, where cargo is installed.
 func TestCargoTestEndToEnd(t *testing.T) {
-	if _, err := exec.LookPath("cargo"); err != nil {
+	// rustup's cargo is there without a toolchain too, and then does nothing.
+	if err := exec.Command("cargo", "--version").Run(); err != nil {
 		t.Skip("cargo is not installed")
 	}
 	t.Setenv("CARGO_NET_OFFLINE", "true")
