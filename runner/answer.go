@@ -12,11 +12,11 @@ import (
 // query answers from the journal. An absent id is closed first, so that an offer that comes
 // late cannot start it after the server was told that it did not.
 func (r *Runner) query(q wire.Query) wire.QueryReply {
-	reply := wire.QueryReply{State: wire.JAbsent, Generation: r.journal.life.Generation, Boot: r.journal.life.Boot}
 	if !q.ID.Valid() {
-		return reply // a question whether this Runner lives
+		return absentIn(r.journal.current()) // a question whether this Runner lives
 	}
 	known, ok := r.journal.find(q.ID)
+	reply := absentIn(known.life)
 	if !ok {
 		err := r.journal.step(record{ID: q.ID, State: wire.JNever}, true)
 		if err == nil {
@@ -29,8 +29,15 @@ func (r *Runner) query(q wire.Query) wire.QueryReply {
 			return reply
 		}
 	}
+	reply = absentIn(r.journal.current())
 	reply.State, reply.Result = known.state, r.resultOf(q.ID, known)
 	return reply
+}
+
+// absentIn says that an id is not in the journal, which proves something in that generation and
+// boot alone.
+func absentIn(l life) wire.QueryReply {
+	return wire.QueryReply{State: wire.JAbsent, Generation: l.Generation, Boot: l.Boot}
 }
 
 // cancel ends an execution of this life; one that ended or never was is no error.

@@ -1,6 +1,10 @@
 package runner
 
-import "time"
+import (
+	"time"
+
+	"webcodex/runner/wire"
+)
 
 const (
 	// maxRunning bounds the effects in progress at once.
@@ -21,4 +25,16 @@ const (
 	observeDebounce = 100 * time.Millisecond
 	// maxReadTime bounds a read whatever the server asks.
 	maxReadTime = 2 * time.Minute
+
+	// maxUnsettled bounds the executions whose end the server has not acknowledged, which the
+	// journal keeps whatever their number: beyond it nothing new is taken. With those that are
+	// accepted at the same moment they still fit into one inventory.
+	maxUnsettled = wire.MaxInventory - maxRunning
+	// keptEnds is how many acknowledged ends the journal keeps at least, keptBytes what they may
+	// take; twice as many, or a file of compactBytes, make it forget the older ones.
+	keptEnds     = 4096
+	keptBytes    = 4 << 20
+	compactBytes = 16 << 20
+	// retryShorten is by how much the file grows before a shortening that failed is tried again.
+	retryShorten = 1 << 20
 )

@@ -163,6 +163,10 @@ func refusal(reason, text string) *fault.Error {
 
 // reserve takes a place for one more effect and counts it as work.
 func (r *Runner) reserve() *fault.Error {
+	if n := r.journal.owing(); n >= maxUnsettled {
+		return fault.New(fault.TooManyCalls, "the ends of %d executions wait until the server has recorded them", n).
+			WithNext("call again shortly")
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stopping {
@@ -222,11 +226,12 @@ func (r *Runner) claim(link context.Context, e *execution) (time.Duration, bool)
 	r.mu.Lock()
 	to := r.link
 	r.mu.Unlock()
+	now := r.journal.current()
 	sent := r.bootTime()
 	ctx, cancel := context.WithTimeout(e.ctx, wire.GrantWait)
 	defer cancel()
 	reply, err := to.Claim(ctx, wire.Claim{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance,
-		Generation: r.journal.life.Generation, Boot: r.journal.life.Boot})
+		Generation: now.Generation, Boot: now.Boot})
 	if err != nil || !reply.Granted || r.bootTime()-sent > wire.GrantWait || e.ctx.Err() != nil {
 		return 0, false
 	}

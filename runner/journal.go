@@ -1,16 +1,17 @@
 package runner
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/proc"
@@ -27,7 +28,7 @@ type record struct {
 	// Leader is the started process, so that a later life can end what this one left running.
 	Leader *proc.Identity `json:"p,omitempty"`
 	Result *wire.Result   `json:"r,omitempty"` // terminal, start_failed, refused: stripped
-	// Life begins the records of one Runner life.
+	// Life begins the records of one Runner life, and those after a shortening.
 	Life *life `json:"life,omitempty"`
 }
 
@@ -48,22 +49,34 @@ type entry struct {
 	leader   *proc.Identity
 	result   *wire.Result
 	life     life
+	seq      uint64 // orders by acceptance while it is open, by its end afterwards
 }
 
 // journal is the Runner's memory of what it did. An id moves only forward in it, and what it
-// says is written before it is done.
+// says is written before it is done. What has ended is forgotten after keptEnds newer ends, and
+// the generation ends with it (shorten).
 type journal struct {
-	life life
-	now  func() time.Time
+	dir     string
+	durable bool // what must be is synced
+	now     func() time.Time
+	// onShorten, if set, is told of each shortening, and why one failed. No lock is held.
+	onShorten func(error)
+	// keep is keptEnds, smaller in tests.
+	keep int
 
 	mu      sync.Mutex
+	life    life
 	file    *os.File
 	size    int64 // bytes of whole lines
 	entries map[event.ExecutionID]*entry
-	order   []event.ExecutionID
+	open    map[event.ExecutionID]*entry // of entries, those the server has not acknowledged
+	seq     uint64
 	broken  error // after it nothing is accepted any more
+	// shortenAt and notBefore are sizes: the one at which the file is shortened, and the one
+	// before which that is not tried again after it has failed.
+	shortenAt, notBefore int64
 
-	syncMu sync.Mutex
+	syncMu sync.Mutex // taken before mu
 	synced int64
 }
 
@@ -78,25 +91,30 @@ func openJournal(dir string, sync bool, now func() time.Time) (*journal, error) 
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(path, "log"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := lockLog(path)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("journal: %w", errJournalBusy)
-	}
-	j := &journal{file: f, now: now, entries: map[event.ExecutionID]*entry{}}
-	if err := j.begin(path, sync); err != nil {
-		_ = f.Close()
+	j := newJournal(f)
+	j.dir, j.durable, j.now = path, sync, now
+	if err := j.begin(); err != nil {
+		_ = j.file.Close()
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	return j, nil
 }
 
-func (j *journal) begin(path string, sync bool) error {
+func newJournal(f *os.File) *journal {
+	return &journal{file: f, keep: keptEnds, shortenAt: compactBytes,
+		entries: map[event.ExecutionID]*entry{}, open: map[event.ExecutionID]*entry{}}
+}
+
+func (j *journal) begin() error {
 	device, inode, err := identify(j.file)
 	if err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(j.dir, draftName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	sound, err := j.load()
@@ -104,33 +122,24 @@ func (j *journal) begin(path string, sync bool) error {
 		return err
 	}
 	generation := j.life.Generation
-	// A journal that is new, damaged, a copy of another, or shortened to save space cannot
-	// prove by absence that something did not happen (faults.md 3, crash table).
+	// A journal that is new, damaged, or a copy of another cannot prove by absence that
+	// something did not happen (faults.md 3, crash table).
 	if !sound || generation == "" || j.life.Device != device || j.life.Inode != inode {
-		generation = event.NewNonce()
-	}
-	if j.size > compactBytes {
-		if err := j.compact(path); err != nil {
-			return err
-		}
-		if device, inode, err = identify(j.file); err != nil {
-			return err
-		}
 		generation = event.NewNonce()
 	}
 	boot := proc.BootID()
 	if boot == "" {
 		boot = "unknown-" + event.NewNonce() // no two lives are then known to share a boot
 	}
-	j.life = life{Generation: generation, Boot: boot, Synced: sync, Device: device, Inode: inode}
-	if err := j.append(record{Life: &j.life, At: event.FormatTime(j.now())}); err != nil {
-		return err
+	now := life{Generation: generation, Boot: boot, Synced: j.durable, Device: device, Inode: inode}
+	if j.due() {
+		err = j.rewrite(now)
+	} else {
+		err = j.append(record{Life: &now, At: event.FormatTime(j.now())})
+		err = errors.Join(err, syncFile(j.file), syncDir(j.dir))
+		j.synced = j.size
 	}
-	if err := syncFile(j.file); err != nil {
-		return err
-	}
-	j.synced = j.size
-	return errors.Join(syncDir(path), syncDir(filepath.Dir(path)))
+	return errors.Join(err, syncDir(filepath.Dir(j.dir)))
 }
 
 // steps are the moves of an id. Every state but settled may be reached by recovery too.
@@ -147,15 +156,23 @@ var steps = map[wire.JournalState][]wire.JournalState{
 	wire.JSettled:     {},
 }
 
-// find gives a copy of what is known about an id.
+// find gives a copy of what is known about an id; of one that is absent, the life in which it
+// is.
 func (j *journal) find(id event.ExecutionID) (entry, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e, ok := j.entries[id]
 	if !ok {
-		return entry{}, false
+		return entry{life: j.life}, false
 	}
 	return *e, true
+}
+
+// current is the life that new records belong to; a shortening changes its generation.
+func (j *journal) current() life {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.life
 }
 
 // step moves an id forward, written before it returns and, where durable is asked for and the
@@ -177,15 +194,15 @@ func (j *journal) step(r record, durable bool) error {
 	if err == nil {
 		err = j.append(r)
 	}
-	upTo := j.size
+	upTo, due := j.size, j.due()
 	j.mu.Unlock()
-	if err != nil {
-		return err
+	if err == nil && durable && j.durable {
+		err = j.sync(upTo)
 	}
-	if durable && j.life.Synced {
-		return j.sync(upTo)
+	if err == nil && due && final(r.State) {
+		j.shorten()
 	}
-	return nil
+	return err
 }
 
 // append writes one line. A line that could not be written whole is taken back, so that what
@@ -213,11 +230,15 @@ func (j *journal) apply(r record) {
 	}
 	e := j.entries[r.ID]
 	if e == nil {
-		e = &entry{life: j.life}
-		j.entries[r.ID] = e
-		j.order = append(j.order, r.ID)
+		j.seq++
+		e = &entry{life: j.life, seq: j.seq}
+		j.entries[r.ID], j.open[r.ID] = e, e
 	}
-	e.state = r.State
+	if e.state = r.State; final(r.State) {
+		j.seq++
+		e.seq = j.seq
+		delete(j.open, r.ID)
+	}
 	if r.Digest != "" {
 		e.digest = r.Digest
 	}
@@ -256,22 +277,28 @@ func (j *journal) sync(upTo int64) error {
 	return nil
 }
 
-// unsettled lists the ids whose end the server has not acknowledged, oldest first, bounded.
+// unsettled lists the ids whose end the server has not acknowledged, oldest first: the newest
+// of them, bounded. Its cost is theirs alone.
 func (j *journal) unsettled(limit int) []wire.JobSummary {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	ids := bySeq(j.open)
 	out := []wire.JobSummary{}
-	for _, id := range slices.Backward(j.order) {
-		switch s := j.entries[id].state; s {
-		case wire.JAccepted, wire.JStarting, wire.JRunning, wire.JTerminal:
-			out = append(out, wire.JobSummary{ID: id, State: s})
-		}
-		if len(out) == limit {
-			break
-		}
+	for _, id := range ids[max(0, len(ids)-limit):] {
+		out = append(out, wire.JobSummary{ID: id, State: j.open[id].state})
 	}
-	slices.Reverse(out)
 	return out
+}
+
+// owing is how many ids the server has not acknowledged.
+func (j *journal) owing() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.open)
+}
+
+func bySeq(m map[event.ExecutionID]*entry) []event.ExecutionID {
+	return slices.SortedFunc(maps.Keys(m), func(a, b event.ExecutionID) int { return cmp.Compare(m[a].seq, m[b].seq) })
 }
 
 func (j *journal) close() error {

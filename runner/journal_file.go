@@ -3,27 +3,24 @@ package runner
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
-
-	"webcodex/eventlog/event"
-	"webcodex/runner/wire"
 )
 
+// Names in the journal's directory: itself, and its successor until that is whole.
 const (
-	// compactBytes is the size at which the next life shortens the journal.
-	compactBytes = 16 << 20
-	// keptBytes of the newest entries survive that, and all that are still open.
-	keptBytes = 4 << 20
-	sumLen    = 8
+	logName   = "log"
+	draftName = "log.new"
 )
+
+const sumLen = 8
 
 // encodeLine is the checksum, a space, the JSON, a newline.
 func encodeLine(r record) ([]byte, error) {
@@ -83,80 +80,37 @@ func (j *journal) load() (sound bool, err error) {
 	return sound, err
 }
 
-// compact rewrites the journal with what is open and the newest of the rest.
-func (j *journal) compact(dir string) error {
-	tmp := filepath.Join(dir, "log.new")
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+// lockLog opens and locks the journal's file.
+func lockLog(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, logName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	next := &journal{file: f, now: j.now, entries: map[event.ExecutionID]*entry{}}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		err = j.copyTo(next)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = os.Rename(tmp, filepath.Join(dir, "log"))
-	}
-	if err != nil {
+	if err := lockAs(f, f.Name()); err != nil {
 		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// lockAs locks an open file that has a name. One that a shortening by its owner took out of
+// its place since it was opened is the journal no more, although its lock is free.
+func lockAs(f *os.File, path string) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return errJournalBusy
+	}
+	if err != nil {
 		return err
 	}
-	_ = j.file.Close()
-	j.file, j.size, j.entries, j.order = f, next.size, next.entries, next.order
-	return nil
-}
-
-func (j *journal) copyTo(next *journal) error {
-	keep := j.kept()
-	var now life
-	for _, id := range j.order {
-		if !keep[id] {
-			continue
-		}
-		e := j.entries[id]
-		if e.life != now {
-			now = e.life
-			l := now
-			if err := next.append(record{Life: &l}); err != nil {
-				return err
-			}
-		}
-		if err := next.append(j.record(id)); err != nil {
-			return err
-		}
+	mine, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if there, err := os.Stat(path); err != nil || !os.SameFile(mine, there) {
+		return errJournalBusy
 	}
 	return nil
-}
-
-// kept picks what is open and the newest of the rest, keptBytes of it.
-func (j *journal) kept() map[event.ExecutionID]bool {
-	keep, size := map[event.ExecutionID]bool{}, 0
-	for _, id := range slices.Backward(j.order) {
-		line, err := encodeLine(j.record(id))
-		if size += len(line); err == nil && (size <= keptBytes || !final(j.entries[id].state)) {
-			keep[id] = true
-		}
-	}
-	return keep
-}
-
-// record is all that is known of an id in one line.
-func (j *journal) record(id event.ExecutionID) record {
-	e := j.entries[id]
-	return record{ID: id, State: e.state, Digest: e.digest, Instance: e.instance, Leader: e.leader, Result: e.result}
-}
-
-// final reports that nothing is owed for an id any more.
-func final(s wire.JournalState) bool {
-	switch s {
-	case wire.JAccepted, wire.JStarting, wire.JRunning, wire.JTerminal:
-		return false
-	}
-	return true
 }
 
 func identify(f *os.File) (device, inode uint64, err error) {

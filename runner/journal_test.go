@@ -184,39 +184,6 @@ func TestJournalGenerations(t *testing.T) {
 	}
 }
 
-func TestJournalIsLockedAndShortened(t *testing.T) {
-	dir := t.TempDir()
-	j := reopen(t, dir)
-	if _, err := openJournal(dir, false, time.Now); !errors.Is(err, errJournalBusy) {
-		t.Fatalf("a second opener got %v", err)
-	}
-	result := &wire.Result{Digest: strings.Repeat("d", 700)}
-	n := 22_000
-	open := execID(n)
-	if err := j.step(record{ID: open, State: wire.JAccepted, Digest: "x"}, false); err != nil {
-		t.Fatal(err)
-	}
-	for i := range n {
-		if err := j.step(record{ID: execID(i), State: wire.JRefused, Result: result}, false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	generation, size := j.life.Generation, j.size
-	_ = j.close()
-	again := reopen(t, dir)
-	if size < compactBytes || again.size >= size || len(again.entries) > n/2 || len(again.entries) < 1000 || again.life.Generation == generation {
-		t.Errorf("%d bytes became %d, %d entries, same generation %v", size, again.size, len(again.entries), again.life.Generation == generation)
-	}
-	if e, ok := again.find(open); !ok || e.state != wire.JAccepted || e.digest != "x" {
-		t.Errorf("an open id became %+v", e)
-	}
-	_ = again.close()
-	third := reopen(t, dir)
-	if third.life.Generation != again.life.Generation || len(third.entries) != len(again.entries) {
-		t.Error("the shortened journal is not read back as it was")
-	}
-}
-
 // After the first sync error nothing is accepted any more.
 func TestJournalSyncError(t *testing.T) {
 	j, err := openJournal(t.TempDir(), true, time.Now)
@@ -239,6 +206,9 @@ func TestJournalSyncError(t *testing.T) {
 // The helper process of TestKilledRunner: it runs a command that leaves the session, says
 // that it runs, and waits to be killed.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv("RUNNER_TEST_JOURNAL"); dir != "" {
+		journalVictim(dir, os.Getenv("RUNNER_TEST_STEP"))
+	}
 	if dir := os.Getenv("RUNNER_TEST_DIR"); dir != "" {
 		victim(dir, os.Getenv("RUNNER_TEST_ROOT"))
 	}

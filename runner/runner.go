@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -101,6 +102,7 @@ func New(o Options) (*Runner, error) {
 	}
 	r := &Runner{o: o, effects: map[wire.Op]operation{}, reads: map[wire.Op]operation{}, instance: event.NewInstanceID(),
 		started: o.Now(), journal: j, running: make(chan struct{}, maxRunning), bootTime: proc.BootTime, execs: map[event.ExecutionID]*execution{}}
+	j.onShorten = r.shortened
 	if r.owed, err = r.recover(); err == nil {
 		r.projects, err = openRegistry(o.Dir, o.Deny)
 	}
@@ -115,6 +117,12 @@ func New(o Options) (*Runner, error) {
 	return r, nil
 }
 
+// Dir is the Runner's own directory: a handler may keep notes of its own in a directory of it.
+func (r *Runner) Dir() string { return r.o.Dir }
+
+// Durable reports that what is kept must outlive a power cut (Options.Fsync).
+func (r *Runner) Durable() bool { return r.o.Fsync }
+
 // Instance names this life.
 func (r *Runner) Instance() event.InstanceID { return r.instance }
 
@@ -126,13 +134,27 @@ func (r *Runner) AddProject(path string) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.sayHello()
+	return p, nil
+}
+
+// sayHello tells the server soon that something of this Runner has changed.
+func (r *Runner) sayHello() {
 	r.mu.Lock()
 	announce := r.announce
 	r.mu.Unlock()
 	if announce != nil {
 		announce()
 	}
-	return p, nil
+}
+
+// shortened follows a shortening of the journal: its new generation goes to the server.
+func (r *Runner) shortened(err error) {
+	if err != nil {
+		r.o.Logger.Error("the journal could not be shortened", "cause", err)
+		return
+	}
+	r.sayHello()
 }
 
 // Remembered lists the paths of all Projects ever added that are still there.
@@ -222,9 +244,10 @@ func (r *Runner) Close() error {
 }
 
 func (r *Runner) hello() wire.Hello {
+	now := r.journal.current()
 	h := wire.Hello{Protocol: wire.Protocol, Client: r.o.Client, Instance: r.instance, StartedAt: event.FormatTime(r.started),
 		Build: r.o.Build, OS: runtime.GOOS, Arch: runtime.GOARCH, Capabilities: r.capabilities(),
-		Generation: r.journal.life.Generation, Boot: r.journal.life.Boot, Jobs: r.journal.unsettled(wire.MaxInventory)}
+		Generation: now.Generation, Boot: now.Boot, Jobs: r.journal.unsettled(wire.MaxInventory)}
 	for _, p := range r.Projects() {
 		if len(h.Projects) < wire.MaxProjects {
 			h.Projects = append(h.Projects, wire.Project{ID: p.ID, Name: p.Name, Root: p.Fingerprint, Git: p.Git})
@@ -251,9 +274,11 @@ func (r *Runner) capabilities() []string {
 func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
 	owed := map[event.ExecutionID]wire.Result{}
 	var left []proc.Leftover
-	for _, id := range r.journal.order {
-		e := *r.journal.entries[id]
-		sameBoot := e.life.Boot == r.journal.life.Boot
+	boot := r.journal.current().Boot
+	for _, open := range r.journal.unsettled(math.MaxInt) {
+		id := open.ID
+		e, _ := r.journal.find(id)
+		sameBoot := e.life.Boot == boot
 		res := wire.Result{ID: id, Digest: e.digest, Instance: e.instance}
 		switch e.state {
 		case wire.JTerminal:
