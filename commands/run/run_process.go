@@ -63,8 +63,26 @@ func checkArgs(args []string) error {
 	return nil
 }
 
+// checkNUL refuses what no process can be given: a NUL ends an argument, a path, and for an
+// interpreter the program. stdin is held to the same rule.
+func checkNUL(in wire.ProcessIn) error {
+	for _, part := range []struct{ field, text string }{
+		{"executable", in.Executable}, {"args", strings.Join(in.Args, "")}, {"command", in.Command},
+		{"script", in.Script}, {"stdin", in.Stdin}, {"cwd", in.Cwd},
+	} {
+		if strings.Contains(part.text, "\x00") {
+			return fault.New(fault.InvalidArguments, "%s holds a NUL byte", part.field).WithField(part.field).WithReason("nul").
+				WithNext("leave the NUL byte out, or write it by an escape of the shell or the language")
+		}
+	}
+	return nil
+}
+
 // execute makes the run and builds its result.
 func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, timeoutSecs int, syncWait *int) (call.Result, error) {
+	if err := checkNUL(in); err != nil {
+		return call.Result{}, err
+	}
 	timeoutSecs = timeoutOf(timeoutSecs)
 	grace := call.DefaultGrace
 	if syncWait != nil {

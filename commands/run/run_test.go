@@ -120,6 +120,38 @@ func TestArgumentsTogetherAreBounded(t *testing.T) {
 	}
 }
 
+// A NUL is refused in whichever argument it is, by the field's name, before anything starts or
+// is recorded.
+func TestNULIsRefusedBeforeAnythingStarts(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, nil)
+	before := len(e.Events(event.SessionID(id)))
+	for _, tc := range []struct {
+		spec  *call.Spec
+		field string
+		a     args
+	}{
+		{&run.RunProcess, "executable", args{"executable": "tr\x00ue"}},
+		{&run.RunProcess, "args", args{"executable": "true", "args": []string{"a", "b\x00"}}},
+		{&run.RunProcess, "stdin", args{"executable": "true", "stdin": "\x00"}},
+		{&run.RunProcess, "cwd", args{"executable": "true", "cwd": "a\x00b"}},
+		{&run.RunScript, "script", args{"language": "sh", "script": "true\x00"}},
+		{&run.RunScript, "args", args{"language": "sh", "script": "true", "args": []string{"\x00"}}},
+		{&run.RunScript, "stdin", args{"language": "sh", "script": "true", "stdin": "a\x00"}},
+		{&run.RunScript, "cwd", args{"language": "sh", "script": "true", "cwd": "\x00"}},
+		{&run.RunShell, "command", args{"command": "echo \x00"}},
+		{&run.RunShell, "cwd", args{"command": "true", "cwd": "\x00"}},
+	} {
+		tc.a["project"], tc.a["session_id"] = alpha, id
+		if f := e.Refused(calltest.Owner(), tc.spec, tc.a, fault.InvalidArguments); f.Field != tc.field || f.Reason != "nul" || f.Next == "" {
+			t.Errorf("%s: %+v", tc.spec.Name, f)
+		}
+	}
+	if n := len(e.Events(event.SessionID(id))); n != before || len(e.Fleet.Starts()) != 0 {
+		t.Errorf("%d events were written, %d starts", n-before, len(e.Fleet.Starts()))
+	}
+}
+
 // Covers: EXE-23
 func TestDefaultsComeFromTheNamedSessionOnly(t *testing.T) {
 	e := calltest.New(t, nil)
