@@ -75,6 +75,7 @@ func (l *Log) checkpoints(block int) {
 	tick := time.NewTicker(checkpointInterval)
 	defer tick.Stop()
 	var done uint64
+	var told string // the failure that was logged: a full disk fails every second
 	for {
 		select {
 		case <-tick.C:
@@ -96,10 +97,13 @@ func (l *Log) checkpoints(block int) {
 			l.synced.Store(seq)
 		}
 		if err := l.writeCheckpoint(seq, hash, false); err != nil {
-			l.log.Warn("log: the checkpoint could not be written", slog.Any("error", err))
+			if err.Error() != told {
+				told = err.Error()
+				l.log.Warn("log: the checkpoint could not be written; it is tried again each second", slog.Any("error", err))
+			}
 			continue
 		}
-		done = seq
+		done, told = seq, ""
 	}
 }
 

@@ -67,10 +67,9 @@ func (l *serverLog) Noticef(format string, v ...any) {
 	l.log.Debug("jetstream", slog.String("text", fmt.Sprintf(format, v...)))
 }
 
-// Warnf passes a warning on.
-func (l *serverLog) Warnf(format string, v ...any) {
-	l.log.Warn("jetstream", slog.String("text", fmt.Sprintf(format, v...)))
-}
+// Warnf is a notice too: what the server warns of after an unclean stop, the log's own check
+// of its chain and checkpoint judges, in words for a person.
+func (l *serverLog) Warnf(format string, v ...any) { l.Noticef(format, v...) }
 
 // Errorf passes an error on and tells the log when the store cannot be written.
 func (l *serverLog) Errorf(format string, v ...any) {
