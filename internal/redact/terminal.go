@@ -33,6 +33,8 @@ func visible(s, keep string) string {
 			out.WriteString(`\t`)
 		case r < 0x100:
 			fmt.Fprintf(&out, `\x%02x`, r)
+		case r > 0xffff:
+			fmt.Fprintf(&out, `\U%08x`, r)
 		default:
 			fmt.Fprintf(&out, `\u%04x`, r)
 		}
