@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -36,6 +37,10 @@ var ErrUnauthorised = errors.New("the server did not take the token")
 
 // ErrNoServer tells that nobody listens at the socket or the address.
 var ErrNoServer = errors.New("no server is running there")
+
+// ErrBroken tells that the connection ended after the call was sent and before its answer
+// came: nobody knows from here whether the call ran.
+var ErrBroken = errors.New("the connection broke before the answer came")
 
 // Client is one connection. It is safe for concurrent use.
 type Client struct {
@@ -133,7 +138,8 @@ type RPCError struct {
 func (e *RPCError) Error() string { return fmt.Sprintf("JSON-RPC error %d: %s", e.Code, e.Message) }
 
 // CallTool calls a tool. args is anything that encodes to a JSON object, json.RawMessage
-// included; nil is no arguments. Errors: *RPCError, ErrNoServer, ErrUnauthorised, ctx.
+// included; nil is no arguments. Errors: *RPCError, ErrNoServer, ErrUnauthorised, ErrBroken,
+// ctx.
 func (c *Client) CallTool(ctx context.Context, name string, args any) (Result, error) {
 	p := &sdk.CallToolParams{Name: name, Arguments: args}
 	if c.progress {
@@ -141,7 +147,10 @@ func (c *Client) CallTool(ctx context.Context, name string, args any) (Result, e
 	}
 	raw, err := c.session.CallTool(ctx, p)
 	if err != nil {
-		return Result{}, explain(err)
+		if ctx.Err() != nil {
+			return Result{}, ctx.Err()
+		}
+		return Result{}, explainCall(err)
 	}
 	return read(raw)
 }
@@ -174,10 +183,27 @@ func read(raw *sdk.CallToolResult) (Result, error) {
 	return r, nil
 }
 
+// explainCall is explain for a request that was sent. What neither the server said nor came
+// before the sending is a connection that broke.
+func explainCall(err error) error {
+	var rpc *RPCError
+	var sent *url.Error
+	e := explain(err)
+	switch {
+	case errors.Is(e, ErrNoServer), errors.Is(e, ErrUnauthorised):
+		return e
+	case errors.As(e, &rpc) && !errors.As(err, &sent):
+		return e
+	}
+	return fmt.Errorf("%w: %w", ErrBroken, err)
+}
+
 func explain(err error) error {
 	var op *net.OpError
 	var rpc *jsonrpc.Error
 	switch {
+	case errors.Is(err, ErrUnauthorised):
+		return ErrUnauthorised
 	case errors.As(err, &op) && op.Op == "dial":
 		return fmt.Errorf("%w (%v)", ErrNoServer, op.Err)
 	case errors.As(err, &rpc):
