@@ -18,23 +18,41 @@ const (
 // loadKey reads the key of the digests, or makes it at the first start. Without it a stored
 // digest tells nothing about a command (faults.md 4).
 func loadKey(dir string) ([]byte, error) {
-	path := filepath.Join(dir, keyName)
-	key, err := os.ReadFile(path)
+	key, err := readKey(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	key = make([]byte, keyLen)
+	rand.Read(key)
+	if err := writeKey(filepath.Join(dir, keyName), key); err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "the key file of the data directory cannot be written")
+	}
+	return key, nil
+}
+
+// CheckKey tells whether a data directory's key of the digests can be used; one that is not
+// there yet can. It changes nothing.
+func CheckKey(dir string) error {
+	_, err := readKey(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// readKey reads the key. Errors: fs.ErrNotExist where there is none; log_damaged.
+func readKey(dir string) ([]byte, error) {
+	key, err := os.ReadFile(filepath.Join(dir, keyName))
 	switch {
 	case err == nil && len(key) == keyLen:
 		return key, nil
 	case err == nil:
 		return nil, fault.New(fault.LogDamaged, "the key file of the data directory is damaged").
 			WithNext("remove digest.key; a new one is made")
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fault.Wrap(err, fault.Unavailable, "the key file of the data directory cannot be read")
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, err
 	}
-	key = make([]byte, keyLen)
-	rand.Read(key)
-	if err := writeKey(path, key); err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "the key file of the data directory cannot be written")
-	}
-	return key, nil
+	return nil, fault.Wrap(err, fault.Unavailable, "the key file of the data directory cannot be read")
 }
 
 func writeKey(path string, key []byte) error {
