@@ -79,6 +79,9 @@ func asOf(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.
 	if err != nil {
 		return session.Summary{}, err
 	}
+	if last := v.Core.Version; last > 0 && p.Version > last {
+		return session.Summary{}, fault.New(fault.InvalidArguments, "the Session has no version %d, its last one is %d", p.Version, last).WithField("at")
+	}
 	if !v.Core.Exists() {
 		return session.Summary{}, fault.New(fault.InvalidArguments, "the Session did not exist yet at that time")
 	}

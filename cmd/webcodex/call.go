@@ -113,7 +113,7 @@ func printOutput(s streams, res toolResult) error {
 	if err := json.Indent(&b, res.Output, "", "  "); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(s.out, "%s\n", cleanLines(b.String())); err != nil {
+	if _, err := s.out.Write(append(escapeJSON(b.Bytes()), '\n')); err != nil {
 		return err
 	}
 	if !res.Success && res.Error != "" {

@@ -30,6 +30,8 @@ const maxControlBody = 64 << 10
 // addProject asks to serve one more directory (ruling 14).
 type addProject struct {
 	Path string `json:"path"`
+	// Durability, where given, is what the server has to promise.
+	Durability eventlog.Durability `json:"durability,omitempty"`
 }
 
 // added answers addProject: the ready line, and what the ready block says besides.

@@ -35,6 +35,10 @@ func (s *server) controlAdd(r *http.Request) (added, error) {
 	if err := json.NewDecoder(io.LimitReader(r.Body, maxControlBody)).Decode(&in); err != nil || in.Path == "" {
 		return added{}, fault.New(fault.InvalidArguments, "the request names no directory")
 	}
+	if have := s.log.Status().Durability; in.Durability != "" && in.Durability != have {
+		return added{}, fault.New(fault.Conflict, "the server on this data directory runs with --durability %s, not %s: "+
+			"end it first, leave the flag out, or name another directory with --data", have, in.Durability)
+	}
 	root, err := resolveDir(in.Path)
 	if err != nil {
 		return added{}, err

@@ -82,7 +82,7 @@ func openServerLog(dataDir string) (*os.File, error) {
 	}
 	f, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
-		return nil, failf(exitFailed, "%s cannot be written: %v", serverLog, short(err))
+		return nil, failf(exitFailed, "%s cannot be written: %w", serverLog, short(err))
 	}
 	return f, nil
 }

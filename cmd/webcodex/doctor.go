@@ -46,7 +46,7 @@ var sqliteMin = [3]int{3, 51, 3}
 func doctorCommand() command {
 	return command{
 		name: "doctor", short: "check what WebCodex needs, and say what to do",
-		long: "Checks git, ripgrep, rights, free space, SQLite, the file system, the log and the clock.\nIt changes nothing. Exit status 1 where a check failed.",
+		long: "Checks git, ripgrep, rights, free space, SQLite, the file system, the log, the\nfiles beside it and the clock.\nIt changes nothing. Exit status 1 where a check failed.",
 		setup: func(fs *flag.FlagSet) action {
 			data, asJSON := dataFlag(fs), jsonFlag(fs)
 			return func(ctx context.Context, s streams, _ []string) error {
@@ -68,6 +68,7 @@ func doctor(ctx context.Context, s streams, dir string, asJSON bool) error {
 		checkGit(ctx), checkRipgrep(ctx), checkRights(dir), checkSpace(dir), checkSQLite(ctx),
 		checkFileSystem(dir), logCheck, checkClock(last),
 	}
+	checks = append(checks, checkFiles(dir)...)
 	ok := true
 	for _, c := range checks {
 		ok = ok && c.Status != statusFail

@@ -75,8 +75,11 @@ func report(w io.Writer, err error) int {
 
 func codeOf(err error) int {
 	var x *exitError
-	if errors.As(err, &x) {
+	if errors.As(err, &x) && (x.code != exitFailed || !fullDisk(err)) {
 		return x.code
+	}
+	if fullDisk(err) {
+		return exitStorage
 	}
 	switch fault.KindOf(err) {
 	case fault.InsufficientScope, fault.SessionAuthorityDenied:

@@ -118,6 +118,12 @@ func parse(fs *flag.FlagSet, args []string) (pos []string, err error) {
 	}
 }
 
+// given tells whether a flag was set on the command line, be it to its default.
+func given(fs *flag.FlagSet, name string) (set bool) {
+	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
 func find(name string) (command, bool) {
 	for _, c := range commands() {
 		if c.name == name {

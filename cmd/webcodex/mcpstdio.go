@@ -40,10 +40,7 @@ func stdio(ctx context.Context, s streams, data, surface string, args []string) 
 	if err != nil {
 		return err
 	}
-	if err := makeDataDir(dir); err != nil {
-		return err
-	}
-	if err := keepApart(root, dir); err != nil {
+	if err := makeDataDir(dir, root); err != nil {
 		return err
 	}
 	h := &hostLink{dir: dir, root: root, kept: func() {}}
@@ -83,10 +80,10 @@ func (h *hostLink) dial(ctx context.Context) (net.Conn, error) {
 func (h *hostLink) ensure(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, err := attach(ctx, h.dir, h.root)
+	_, err := attach(ctx, h.dir, h.root, "")
 	if errors.Is(err, errNoServer) {
 		if err = startDetached(ctx, h.dir, h.root); err == nil {
-			_, err = attach(ctx, h.dir, h.root)
+			_, err = attach(ctx, h.dir, h.root, "")
 		}
 	}
 	if errors.Is(err, errNoServer) {

@@ -37,6 +37,8 @@ func escapeJSON(b []byte) []byte {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
 		switch {
+		case r == utf8.RuneError && n == 1:
+			out = append(out, `\ufffd`...)
 		case r < 0x7f || !hostile(r):
 			out = append(out, b[:n]...)
 		case r > 0xffff:

@@ -34,7 +34,7 @@ prints the Session as it was at a version or a time. Works with and without a ru
 				if err != nil {
 					return err
 				}
-				if *at != "" {
+				if given(fs, "at") {
 					return replayAt(ctx, s, dir, id, *at, *asJSON)
 				}
 				show := newStory(s.out)

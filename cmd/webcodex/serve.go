@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"webcodex/commands/call"
@@ -33,24 +34,26 @@ func serve(ctx context.Context, s streams, f upFlags, dir, root string) (err err
 	if err != nil {
 		return err
 	}
-	times, others := restarted()
-	for _, path := range others {
+	life, again := restarted()
+	for _, path := range life.Projects {
 		if _, err := srv.addProject(ctx, path); err != nil {
 			report(s.err, err)
 		}
 	}
 	// What a dead server left open gets its end before anybody is answered.
-	if n, err := srv.kernel.Recover(ctx); err != nil {
+	closed, err := srv.kernel.Recover(ctx)
+	if err != nil {
 		return err
-	} else if n > 0 {
-		fmt.Fprintf(s.err, "webcodex: closed %d calls that the last server left open\n", n)
+	}
+	if what := closedText(closed); what != "" {
+		fmt.Fprintf(s.err, "webcodex: closed %s that the last server left open\n", what)
 	}
 	if err := srv.listen(f.listen, f.public); err != nil {
 		return err
 	}
 	ended := srv.answer()
 	// Who waits for the one line of --json has had it, and may have gone.
-	if times == 0 || !f.asJSON {
+	if !again || !f.asJSON {
 		if err := printReady(s.out, srv.ready(project), f.asJSON, f.showToken); err != nil {
 			return err
 		}
@@ -58,6 +61,23 @@ func serve(ctx context.Context, s streams, f upFlags, dir, root string) (err err
 	err = srv.wait(ctx, f.idleExit, ended)
 	srv.drain()
 	return err
+}
+
+// closedText names what a start gave its end; empty: nothing was open.
+func closedText(n call.Recovered) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		name string
+	}{{n.Calls, "call"}, {n.Jobs, "Job"}} {
+		switch {
+		case p.n == 1:
+			parts = append(parts, "1 "+p.name)
+		case p.n > 1:
+			parts = append(parts, fmt.Sprintf("%d %ss", p.n, p.name))
+		}
+	}
+	return strings.Join(parts, " and ")
 }
 
 // listen opens both sockets and builds what answers on them.

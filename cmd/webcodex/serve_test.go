@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"webcodex/commands/call"
 	"webcodex/eventlog/event"
 )
 
@@ -259,5 +260,37 @@ func TestSquatterGetsNothing(t *testing.T) {
 	again := up1(t, repo, data)
 	if again.ready.MCPURL != c.ready.MCPURL || again.ready.Token != token {
 		t.Errorf("after the restart %s, another token: %v", again.ready.MCPURL, again.ready.Token != token)
+	}
+}
+
+// A call whose server dies in the middle is neither refused nor done for all its caller knows:
+// exit status 3, and where to look.
+func TestCallWhoseServerDies(t *testing.T) {
+	repo, data := scratch(t)
+	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
+	var errOut bytes.Buffer
+	cmd := exec.Command(program(t), "call", "--data", data, "run_shell",
+		string(encode(map[string]any{"project": c.ready.Project, "command": "echo begun > ../marker; sleep 5"})))
+	cmd.Stderr = &errOut
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := awaitMarker(t.Context(), filepath.Join(filepath.Dir(repo), "marker")); err != nil {
+		t.Fatal(err)
+	}
+	c.kill()
+	err := cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitNoServer || !strings.Contains(errOut.String(), "the connection broke; the call may have run") {
+		t.Errorf("exit status %d (%v): %s", code, err, errOut.String())
+	}
+}
+
+func TestClosedText(t *testing.T) {
+	for want, n := range map[string]call.Recovered{
+		"": {}, "1 call": {Calls: 1}, "2 Jobs": {Jobs: 2}, "2 calls and 1 Job": {Calls: 2, Jobs: 1},
+	} {
+		if got := closedText(n); got != want {
+			t.Errorf("%+v: %q, want %q", n, got, want)
+		}
 	}
 }

@@ -24,19 +24,28 @@ const settingsFile = "settings.json"
 
 // loadSettings reads them, and mints the client id at first use.
 func loadSettings(dir string) (settings, error) {
+	s, err := readSettings(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	var b [4]byte
+	rand.Read(b[:])
+	s.Client = event.ClientID(hex.EncodeToString(b[:]))
+	return s, s.save(dir)
+}
+
+// readSettings changes nothing; fs.ErrNotExist where there are none yet.
+func readSettings(dir string) (settings, error) {
 	var s settings
 	body, err := os.ReadFile(filepath.Join(dir, settingsFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		var b [4]byte
-		rand.Read(b[:])
-		s.Client = event.ClientID(hex.EncodeToString(b[:]))
-		return s, s.save(dir)
+		return s, err
 	case err != nil:
 		return s, failf(exitFailed, "%s cannot be read: %v", settingsFile, short(err))
 	}
 	if err := json.Unmarshal(body, &s); err != nil || !s.Client.Valid() || s.Port < 0 || s.Port > 65535 {
-		return s, failf(exitFailed, "%s in the data directory is damaged: put it right or remove it", settingsFile)
+		return s, failf(exitFailed, "%s in the data directory is damaged: put it back from a copy", settingsFile)
 	}
 	return s, nil
 }
@@ -47,7 +56,7 @@ func (s settings) save(dir string) error {
 		return err
 	}
 	if err := writeDurably(filepath.Join(dir, settingsFile), append(body, '\n')); err != nil {
-		return failf(exitFailed, "%s cannot be written: %v", settingsFile, short(err))
+		return failf(exitFailed, "%s cannot be written: %w", settingsFile, short(err))
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func listenControl(dir string, logger *slog.Logger) (net.Listener, error) {
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: addr, Net: "unix"})
 	if err != nil {
-		return nil, failf(exitFailed, "the control socket cannot be opened: %v", cause(err))
+		return nil, failf(exitFailed, "the control socket cannot be opened: %w", cause(err))
 	}
 	l.SetUnlinkOnClose(false) // the name may be the next server's by then; see removeSocket
 	if err := os.Chmod(addr, 0o600); err != nil {

@@ -188,6 +188,23 @@ func TestEscapedJSONIsTheSameText(t *testing.T) {
 	}
 }
 
+// So does a tool's output for a person.
+func TestPrintedOutputIsTheSameJSON(t *testing.T) {
+	for _, text := range []string{hostileText, "😀 \U000E0041 tag\nline"} {
+		res := toolResult{}
+		res.Success = true
+		res.Output, _ = json.Marshal(map[string]string{"stdout": text})
+		var b bytes.Buffer
+		if err := printOutput(streams{out: &b}, res); err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]string
+		if err := json.Unmarshal(b.Bytes(), &got); err != nil || got["stdout"] != text {
+			t.Errorf("%q came back as %q (%v)", text, got["stdout"], err)
+		}
+	}
+}
+
 // The completion scripts are valid where their shell is there, and know every command and flag.
 func TestCompletionKnowsAll(t *testing.T) {
 	for shell, check := range map[string][]string{"bash": {"bash", "-n"}, "zsh": {"zsh", "-n"}, "fish": {"fish", "--no-execute"}} {
@@ -239,8 +256,8 @@ func TestCutReplayIsAnError(t *testing.T) {
 
 // What others may read or another account owns is refused; what is damaged is not replaced.
 func TestDataDirectoryIsOursAlone(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	if err := makeDataDir(dir); err != nil {
+	root, dir := t.TempDir(), filepath.Join(t.TempDir(), "data")
+	if err := makeDataDir(dir, root); err != nil {
 		t.Fatal(err)
 	}
 	first, err := loadSettings(dir)
@@ -268,7 +285,7 @@ func TestDataDirectoryIsOursAlone(t *testing.T) {
 	if err := os.Chmod(dir, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	if err := makeDataDir(dir); codeOf(err) != exitAccess {
+	if err := makeDataDir(dir, root); codeOf(err) != exitAccess {
 		t.Errorf("a directory that others may enter: %v", err)
 	}
 	if _, err := openArchive(t.Context(), dir); codeOf(err) != exitAccess {

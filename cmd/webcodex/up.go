@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"webcodex/eventlog"
@@ -22,18 +19,13 @@ const (
 	attachEvery = 100 * time.Millisecond
 )
 
-// maxRestarts bounds how often a server whose disk failed comes back by itself.
-const (
-	maxRestarts  = 5
-	restartPause = 2 * time.Second
-	restartEnv   = "WEBCODEX_RESTART"
-)
-
 // upFlags are the flags of `up`.
 type upFlags struct {
 	data, listen, durability, public string
 	asJSON, showToken                bool
 	idleExit                         time.Duration
+	// promised: --durability was given, so a running server has to promise the same.
+	promised bool
 }
 
 func upCommand() command {
@@ -56,7 +48,7 @@ token is kept as well, so hosts stay connected over restarts.`,
 			fs.BoolVar(&f.showToken, "show-token", false, "print the token although this is no terminal")
 			fs.DurationVar(&f.idleExit, "idle-exit", 0, "end after this long without a caller, for example `30m`; 0: never")
 			return func(ctx context.Context, s streams, args []string) error {
-				f.data, f.asJSON = *data, *asJSON
+				f.data, f.asJSON, f.promised = *data, *asJSON, given(fs, "durability")
 				return up(ctx, s, f, args)
 			}
 		},
@@ -75,18 +67,12 @@ func up(ctx context.Context, s streams, f upFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := makeDataDir(dir); err != nil {
-		return err
-	}
-	if err := keepApart(root, dir); err != nil {
-		return err
-	}
-	err = f.attachOrServe(ctx, s, dir, root)
-	var broken *brokenLog
-	if errors.As(err, &broken) {
-		return restart(ctx, s, broken)
-	}
-	return err
+	return comeBack(ctx, s, dir, func() error {
+		if err := makeDataDir(dir, root); err != nil {
+			return err
+		}
+		return f.attachOrServe(ctx, s, dir, root)
+	})
 }
 
 // attachOrServe joins the running server or becomes it. While another process holds the lock
@@ -94,7 +80,7 @@ func up(ctx context.Context, s streams, f upFlags, args []string) error {
 func (f upFlags) attachOrServe(ctx context.Context, s streams, dir, root string) error {
 	until := time.Now().Add(attachWait)
 	for {
-		r, err := attach(ctx, dir, root)
+		r, err := attach(ctx, dir, root, f.promise())
 		if err == nil {
 			return f.attached(s, r)
 		}
@@ -107,10 +93,7 @@ func (f upFlags) attachOrServe(ctx context.Context, s streams, dir, root string)
 		if time.Now().After(until) {
 			return failf(exitNoServer, "another process holds the data directory and does not answer: wait for it, end it, or name another directory with --data")
 		}
-		t := time.NewTimer(attachEvery)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
+		if !sleep(ctx, attachEvery) {
 			return ctx.Err()
 		}
 	}
@@ -141,15 +124,24 @@ func (f upFlags) check() error {
 	return nil
 }
 
-// attach adds the directory to the running server; errNoServer where none runs.
-func attach(ctx context.Context, dir, root string) (ready, error) {
+// promise is the durability that was asked for; empty: any will do.
+func (f upFlags) promise() eventlog.Durability {
+	if !f.promised {
+		return ""
+	}
+	return eventlog.Durability(f.durability)
+}
+
+// attach adds the directory to the running server; errNoServer where none runs. A promise
+// that this server does not make is refused and adds nothing; empty, any will do.
+func attach(ctx context.Context, dir, root string, promise eventlog.Durability) (ready, error) {
 	c, err := connectControl(ctx, dir)
 	if err != nil {
 		return ready{}, err
 	}
 	defer c.close()
 	var a added
-	if err := c.post(ctx, pathProjects, addProject{Path: root}, &a); err != nil {
+	if err := c.post(ctx, pathProjects, addProject{Path: root, Durability: promise}, &a); err != nil {
 		return ready{}, err
 	}
 	a.tokenFile, a.public, a.durable = tokenPath(dir), a.PublicURL, a.Durability
@@ -161,60 +153,4 @@ func (f upFlags) attached(s streams, r ready) error {
 		fmt.Fprintln(s.err, "webcodex: a server runs already; --listen, --public-url and --idle-exit are as it was started")
 	}
 	return printReady(s.out, r, f.asJSON, f.showToken)
-}
-
-// brokenLog is the end of a server whose log stopped writing: what it served goes on in the
-// next life.
-type brokenLog struct {
-	err      error
-	projects []string
-}
-
-func (b *brokenLog) Error() string { return b.err.Error() }
-func (b *brokenLog) Unwrap() error { return b.err }
-
-// restarted tells whether this process is such a next life: how often it came back, and the
-// directories to serve besides its own.
-func restarted() (times int, projects []string) {
-	var r struct {
-		Times    int
-		Projects []string
-	}
-	if json.Unmarshal([]byte(os.Getenv(restartEnv)), &r) != nil {
-		return 0, nil
-	}
-	return r.Times, r.Projects
-}
-
-// restart comes back through the one recovery path after a disk failed or filled: the log
-// takes no more commits in a life that lost one (faults.md 2.2, 2.13).
-func restart(ctx context.Context, s streams, why *brokenLog) error {
-	times, _ := restarted()
-	if times >= maxRestarts {
-		return why
-	}
-	report(s.err, why)
-	fmt.Fprintln(s.err, "webcodex: starting again through recovery")
-	t := time.NewTimer(restartPause)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return why
-	case <-t.C:
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return why
-	}
-	state, err := json.Marshal(map[string]any{"Times": times + 1, "Projects": why.projects})
-	if err != nil {
-		return why
-	}
-	if err := os.Setenv(restartEnv, string(state)); err != nil {
-		return why
-	}
-	if err := syscall.Exec(self, os.Args, os.Environ()); err != nil {
-		return errors.Join(why, err)
-	}
-	return why
 }

@@ -91,8 +91,10 @@ func (w *window) call(ctx context.Context, tool string, args json.RawMessage) (t
 		return toolResult{}, failf(exitAccess, "the server does not take the token of this data directory: restart it")
 	case ctx.Err() != nil:
 		return toolResult{}, ctx.Err()
+	case errors.Is(err, client.ErrBroken):
+		return toolResult{}, failf(exitNoServer, "the connection broke; the call may have run: see `webcodex sessions` and `webcodex handoff SESSION`")
 	}
-	return toolResult{}, failf(exitFailed, "the call broke off; whether it had an effect is in the Session, if it named one: %v", err)
+	return toolResult{}, failf(exitFailed, "the call's answer cannot be read; the call may have run: %v", err)
 }
 
 // fault is the refusal or failure that an answer with isError tells. Its exit status is

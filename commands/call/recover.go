@@ -14,10 +14,13 @@ import (
 // queryTimeout bounds one question to a Runner's journal at start.
 const queryTimeout = 10 * time.Second
 
+// Recovered counts what Recover gave its end.
+type Recovered struct{ Calls, Jobs int }
+
 // Recover closes what dead server instances left open: each open call gets one finish, each
 // open Job its terminal marker, with what the Runner's journal proves, else outcome_unknown.
 // It runs once, after the Runners of this process are connected and before callers are served.
-func (k *Kernel) Recover(ctx context.Context) (closed int, err error) {
+func (k *Kernel) Recover(ctx context.Context) (closed Recovered, err error) {
 	for _, w := range k.cfg.Sessions.Open() {
 		if _, err := k.cfg.Log.Head(event.SessionAggregate(w.Session)); fault.KindOf(err) == fault.LogDamaged {
 			// It takes no commit any more; the other Sessions go on.
@@ -31,7 +34,7 @@ func (k *Kernel) Recover(ctx context.Context) (closed int, err error) {
 			if err := k.closeCall(ctx, w.Session, open); err != nil {
 				return closed, err
 			}
-			closed++
+			closed.Calls++
 		}
 		for _, job := range w.Jobs {
 			if job.Server == k.cfg.Server {
@@ -42,7 +45,7 @@ func (k *Kernel) Recover(ctx context.Context) (closed int, err error) {
 			if err := k.recordEnd(ctx, w.Session, actor, event.NewInvocationID(), job.Execution.ID, facts, ms); err != nil {
 				return closed, err
 			}
-			closed++
+			closed.Jobs++
 		}
 	}
 	return closed, nil
