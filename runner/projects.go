@@ -65,6 +65,8 @@ type served struct {
 type registry struct {
 	dir  string
 	deny []string
+	// prepare is done with a Project before it can be found.
+	prepare []func(*Project)
 
 	mu     sync.RWMutex
 	known  []known
@@ -129,6 +131,9 @@ func (g *registry) admit(real string, root *os.Root) (*Project, error) {
 	}
 	_, gitErr := root.Lstat(".git")
 	p := &Project{ID: k.id(), Name: filepath.Base(real), Path: real, Root: root, Fingerprint: k.fingerprint(), Git: gitErr == nil}
+	for _, do := range g.prepare {
+		do(p)
+	}
 	g.served[p.ID] = &served{project: p, at: at}
 	return p, nil
 }

@@ -24,6 +24,34 @@ func mkdir(t *testing.T, parts ...string) string {
 	return dir
 }
 
+// What is registered to be done with a Project is done once, before the Project can be found;
+// that it failed keeps nobody from the Project.
+func TestPrepareComesBeforeServing(t *testing.T) {
+	r, err := New(Options{Dir: t.TempDir(), Client: "c1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var seen []*Project
+	Prepare(r, func(p *Project) error {
+		if r.projects.served[p.ID] != nil {
+			t.Error("the Project is served already")
+		}
+		if _, err := p.Root.Lstat("."); err != nil {
+			t.Error(err)
+		}
+		seen = append(seen, p)
+		return os.ErrInvalid
+	})
+	dir := t.TempDir()
+	for range 2 {
+		p, err := r.AddProject(dir)
+		if err != nil || len(seen) != 1 || seen[0] != p || len(r.Projects()) != 1 {
+			t.Fatal(p, err, len(seen))
+		}
+	}
+}
+
 // Paths that fall together in a readable form are different Projects; each keeps its id for
 // good, and paths to one directory are one Project.
 func TestProjectIdentity(t *testing.T) {

@@ -25,6 +25,17 @@ func Read[In, Out any](r *Runner, op wire.Op, do func(ctx context.Context, p *Pr
 	r.register(r.reads, op, false, adapt(do))
 }
 
+// Prepare registers what is done with a Project before it is served for the first time in
+// this life. A failure is logged and keeps nobody from the Project. Register before Projects
+// are added.
+func Prepare(r *Runner, do func(p *Project) error) {
+	r.projects.prepare = append(r.projects.prepare, func(p *Project) {
+		if err := do(p); err != nil {
+			r.o.Logger.Warn("a Project could not be put in order", "project", p.ID, "cause", err)
+		}
+	})
+}
+
 func (r *Runner) register(table map[wire.Op]operation, op wire.Op, effect bool, run operation) {
 	info, known := wire.Ops[op]
 	if !known || info.Effect != effect {

@@ -1,102 +1,33 @@
 package files
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// action is one step of a transaction on one file. stage prepares beside the target and
-// leaves it alone; commit makes the change and cleans up after itself when it fails; undo
-// takes a commit back; settle drops what undo would have needed; unstage drops what stage
-// made and commit did not use.
+// action is one step of a transaction on one file.
+//
+// note says beforehand what the step will do, with the names of the files it makes beside the
+// target. stage prepares those and leaves the target alone; staged is what it made. commit
+// makes the change. undo takes a commit back, however far it came, and leaves alone what
+// somebody else put there meanwhile (errMoved); it finds out by looking, so that a later life
+// can do it from the note. settle removes what a finished change leaves beside it, unstage
+// what one that was not made or taken back does.
 type action interface {
+	note() stepNote
 	stage() error
+	staged() identity
 	commit() error
 	undo() error
-	settle()
-	unstage()
+	settle() error
+	unstage() error
 	// paths are what the action changes, for the report.
 	paths() []string
 	// directories are synced after the commit.
 	directories() []*os.Root
-}
-
-// errMoved tells that a target is no longer what was checked.
-var errMoved = errors.New("the target changed after it was checked")
-
-// stuckError is a commit that failed and could not be cleaned up after: the paths of its
-// action are changed.
-type stuckError struct{ error }
-
-func (e stuckError) Unwrap() error { return e.error }
-
-// cleaned is the error of a failed commit after cleaning up.
-func cleaned(err, cleaning error) error {
-	if cleaning != nil {
-		return stuckError{errors.Join(err, cleaning)}
-	}
-	return err
-}
-
-// sidePrefix begins the names of files that exist only during a transaction.
-const sidePrefix = ".webcodex-"
-
-func sideName(suffix string) string {
-	var b [8]byte
-	rand.Read(b[:])
-	return sidePrefix + hex.EncodeToString(b[:]) + suffix
-}
-
-// unchanged reports whether two looks at a name saw the same file with the same content, as
-// far as size and time tell.
-func unchanged(a, b os.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode().Type() == b.Mode().Type()
-}
-
-func verify(dir *os.Root, name string, want os.FileInfo) error {
-	got, err := dir.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !unchanged(got, want) {
-		return errMoved
-	}
-	return err
-}
-
-// noLinks reports that the file system has no hard links, or not here.
-func noLinks(err error) bool {
-	for _, e := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EMLINK, syscall.EACCES} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-// writeSide makes a synced file with this content next to a target.
-func writeSide(dir *os.Root, name string, data []byte, mode *fs.FileMode) error {
-	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil && mode != nil {
-		err = f.Chmod(*mode)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		dir.Remove(name)
-	}
-	return err
 }
 
 // replace puts new content in the place of a regular file.
@@ -104,50 +35,99 @@ type replace struct {
 	at     place
 	before []byte
 	after  []byte
-	temp   string
-	backup string
+	// temp has the new content first and, where the two were exchanged, the old one then;
+	// backup is the old one where they could not be.
+	temp, backup string
+	mine         identity // the new content's file
 }
 
-func (a *replace) stage() error {
-	mode := a.at.info.Mode().Perm()
-	a.temp = sideName(".tmp")
-	return writeSide(a.at.dir, a.temp, a.after, &mode)
+func (a *replace) note() stepNote {
+	a.temp, a.backup = sideName(".tmp"), sideName(".old")
+	return stepNote{Kind: noteReplace, At: spotOf(a.at), Temp: a.temp, Backup: a.backup}
 }
+
+func (a *replace) stage() (err error) {
+	mode := a.at.info.Mode().Perm()
+	a.mine, err = writeSide(a.at.dir, a.temp, a.after, &mode)
+	return err
+}
+
+func (a *replace) staged() identity { return a.mine }
 
 func (a *replace) commit() error {
-	backup := sideName(".old")
-	err := a.at.dir.Link(a.at.name, backup)
+	if err := verify(a.at.dir, a.at.name, a.at.info); err != nil {
+		return err
+	}
+	err := swap(a.at.dir, a.temp, a.at.name)
 	switch {
 	case err == nil:
-		err = verify(a.at.dir, backup, a.at.info)
+		return verify(a.at.dir, a.temp, a.at.info)
 	case errors.Is(err, fs.ErrNotExist):
 		return errMoved
-	case noLinks(err):
-		mode := a.at.info.Mode().Perm()
-		if err = writeSide(a.at.dir, backup, a.before, &mode); err == nil {
-			err = verify(a.at.dir, a.at.name, a.at.info)
-		}
-	default:
-		return err
+	case unsupported(err):
+		return a.commitByLink()
 	}
-	if err == nil {
-		err = a.at.dir.Rename(a.temp, a.at.name)
-	}
-	if err != nil {
-		a.at.dir.Remove(backup)
-		return err
-	}
-	a.temp, a.backup = "", backup
-	return nil
+	return err
 }
 
-func (a *replace) undo() error { return a.at.dir.Rename(a.backup, a.at.name) }
-func (a *replace) settle()     { a.at.dir.Remove(a.backup) }
-func (a *replace) unstage() {
-	if a.temp != "" {
-		a.at.dir.Remove(a.temp)
+func (a *replace) commitByLink() error {
+	err := a.at.dir.Link(a.at.name, a.backup)
+	switch {
+	case err == nil:
+		err = verify(a.at.dir, a.backup, a.at.info)
+	case errors.Is(err, fs.ErrNotExist):
+		return errMoved
+	case unsupported(err):
+		mode := a.at.info.Mode().Perm()
+		if _, err = writeSide(a.at.dir, a.backup, a.before, &mode); err == nil {
+			err = verify(a.at.dir, a.at.name, a.at.info)
+		}
 	}
+	if err != nil {
+		return err
+	}
+	return a.at.dir.Rename(a.temp, a.at.name)
 }
+
+func (a *replace) undo() error {
+	if a.mine == (identity{}) {
+		return nil
+	}
+	there, err1 := look(a.at.dir, a.at.name)
+	temp, err2 := look(a.at.dir, a.temp)
+	backup, err3 := look(a.at.dir, a.backup)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	mine := a.mine.is(there)
+	switch {
+	case mine && backup != nil:
+		return a.at.dir.Rename(a.backup, a.at.name)
+	case mine && temp != nil:
+		return a.swapBack()
+	case !mine && a.mine.is(temp):
+		return nil // not yet committed
+	}
+	return errMoved
+}
+
+// swapBack puts the old file back, and ours beside it. One that came between the look and
+// the exchange goes back to where it was.
+func (a *replace) swapBack() error {
+	if err := swap(a.at.dir, a.temp, a.at.name); err != nil {
+		return err
+	}
+	temp, err := look(a.at.dir, a.temp)
+	if err != nil || a.mine.is(temp) {
+		return err
+	}
+	return errors.Join(errMoved, swap(a.at.dir, a.temp, a.at.name))
+}
+
+func (a *replace) settle() error {
+	return errors.Join(discard(a.at.dir, a.temp), discard(a.at.dir, a.backup))
+}
+func (a *replace) unstage() error          { return a.settle() }
 func (a *replace) paths() []string         { return []string{a.at.path} }
 func (a *replace) directories() []*os.Root { return []*os.Root{a.at.dir} }
 
@@ -157,20 +137,158 @@ type create struct {
 	at      place
 	content []byte
 	temp    string
+	mine    identity
 	made    []madeDir
 }
 
-type madeDir struct {
-	in   *os.Root
-	name string
+func (a *create) note() stepNote {
+	a.temp = sideName(".tmp")
+	return stepNote{Kind: noteCreate, At: spotOf(a.at), Temp: a.temp}
 }
 
-func (a *create) stage() error {
+func (a *create) stage() (err error) {
 	if err := a.tree.make(&a.at, &a.made); err != nil {
 		return err
 	}
-	a.temp = sideName(".tmp")
-	return writeSide(a.at.dir, a.temp, a.content, nil)
+	a.mine, err = writeSide(a.at.dir, a.temp, a.content, nil)
+	return err
+}
+
+func (a *create) staged() identity { return a.mine }
+func (a *create) commit() error    { return move(a.at.dir, a.temp, a.at.dir, a.at.name) }
+
+func (a *create) undo() error {
+	if a.mine == (identity{}) || len(a.at.missing) > 0 {
+		return nil
+	}
+	there, err1 := look(a.at.dir, a.at.name)
+	temp, err2 := look(a.at.dir, a.temp)
+	switch err := errors.Join(err1, err2); {
+	case err != nil:
+		return err
+	case a.mine.is(there):
+		return a.at.dir.Remove(a.at.name)
+	case there != nil && temp == nil:
+		return errMoved // what is there is not ours to remove
+	}
+	return nil
+}
+
+func (a *create) settle() error { return discard(a.at.dir, a.temp) }
+func (a *create) unstage() error {
+	err := a.settle()
+	unmake(a.made)
+	return err
+}
+func (a *create) paths() []string         { return []string{a.at.path} }
+func (a *create) directories() []*os.Root { return []*os.Root{a.at.dir} }
+
+// remove deletes a file, or a symbolic link itself.
+type remove struct {
+	at     place
+	backup string
+}
+
+func (a *remove) note() stepNote {
+	a.backup = sideName(".old")
+	return stepNote{Kind: noteRemove, At: spotOf(a.at), Backup: a.backup}
+}
+
+func (a *remove) stage() error     { return nil }
+func (a *remove) staged() identity { return identity{} }
+
+func (a *remove) commit() error {
+	if err := verify(a.at.dir, a.at.name, a.at.info); err != nil {
+		return err
+	}
+	if err := a.at.dir.Rename(a.at.name, a.backup); err != nil {
+		return err
+	}
+	return verify(a.at.dir, a.backup, a.at.info)
+}
+
+func (a *remove) undo() error {
+	backup, err1 := look(a.at.dir, a.backup)
+	there, err2 := look(a.at.dir, a.at.name)
+	switch err := errors.Join(err1, err2); {
+	case err != nil || backup == nil:
+		return err
+	case there != nil && os.SameFile(backup, there):
+		return nil
+	case there != nil:
+		return errMoved // someone made a new one: it is theirs
+	}
+	return move(a.at.dir, a.backup, a.at.dir, a.at.name)
+}
+
+func (a *remove) settle() error           { return discard(a.at.dir, a.backup) }
+func (a *remove) unstage() error          { return a.settle() }
+func (a *remove) paths() []string         { return []string{a.at.path} }
+func (a *remove) directories() []*os.Root { return []*os.Root{a.at.dir} }
+
+// rename moves a file to a name where nothing is.
+type rename struct {
+	from, to place
+	tree     *tree    // of to
+	moved    identity // what was moved
+	made     []madeDir
+}
+
+func (a *rename) note() stepNote {
+	to := spotOf(a.to)
+	a.moved = identityOf(a.from.info)
+	return stepNote{Kind: noteRename, At: spotOf(a.from), To: &to, Moved: a.moved}
+}
+
+func (a *rename) stage() error     { return a.tree.make(&a.to, &a.made) }
+func (a *rename) staged() identity { return a.moved }
+
+func (a *rename) commit() error {
+	if err := verify(a.from.dir, a.from.name, a.from.info); err != nil {
+		return err
+	}
+	if err := move(a.from.dir, a.from.name, a.to.dir, a.to.name); err != nil {
+		return err
+	}
+	got, err := look(a.to.dir, a.to.name)
+	if err != nil || got == nil {
+		return errors.Join(err, errMoved)
+	}
+	a.moved = identityOf(got)
+	return verify(a.to.dir, a.to.name, a.from.info)
+}
+
+func (a *rename) undo() error {
+	if len(a.to.missing) > 0 {
+		return nil // the directory that it goes to is not there: nothing was moved
+	}
+	from, err1 := look(a.from.dir, a.from.name)
+	to, err2 := look(a.to.dir, a.to.name)
+	switch err := errors.Join(err1, err2); {
+	case err != nil || to == nil:
+		return err
+	case !a.moved.is(to):
+		if from == nil {
+			return errMoved
+		}
+		return nil // not moved: what is there is somebody else's
+	case from != nil && os.SameFile(from, to):
+		return a.to.dir.Remove(a.to.name)
+	case from != nil:
+		return errMoved
+	}
+	return move(a.to.dir, a.to.name, a.from.dir, a.from.name)
+}
+
+func (a *rename) settle() error           { return nil }
+func (a *rename) unstage() error          { unmake(a.made); return nil }
+func (a *rename) paths() []string         { return []string{a.from.path, a.to.path} }
+func (a *rename) directories() []*os.Root { return []*os.Root{a.from.dir, a.to.dir} }
+
+// madeDir is a directory that a step made.
+type madeDir struct {
+	in   *os.Root
+	name string
 }
 
 // make creates the missing directories of a place and moves it into the last one.
@@ -206,150 +324,4 @@ func unmake(made []madeDir) {
 			d.Close()
 		}
 	}
-}
-
-func (a *create) commit() error {
-	err := a.at.dir.Link(a.temp, a.at.name)
-	if err != nil && noLinks(err) {
-		if _, lerr := a.at.dir.Lstat(a.at.name); lerr == nil {
-			return badPath(reasonExists, nil)
-		}
-		if err = a.at.dir.Rename(a.temp, a.at.name); err == nil {
-			a.temp = ""
-		}
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return badPath(reasonExists, err)
-	}
-	return err
-}
-
-func (a *create) undo() error {
-	if a.temp != "" {
-		mine, err1 := a.at.dir.Lstat(a.temp)
-		there, err2 := a.at.dir.Lstat(a.at.name)
-		if err1 == nil && (err2 != nil || !os.SameFile(mine, there)) {
-			return errMoved // what is there is not ours to remove
-		}
-	}
-	return a.at.dir.Remove(a.at.name)
-}
-func (a *create) settle() {
-	if a.temp != "" {
-		a.at.dir.Remove(a.temp)
-	}
-	a.temp, a.made = "", nil
-}
-func (a *create) unstage() {
-	if a.temp != "" {
-		a.at.dir.Remove(a.temp)
-	}
-	unmake(a.made)
-}
-func (a *create) paths() []string         { return []string{a.at.path} }
-func (a *create) directories() []*os.Root { return []*os.Root{a.at.dir} }
-
-// remove deletes a file, or a symbolic link itself.
-type remove struct {
-	at     place
-	backup string
-}
-
-func (a *remove) stage() error { return nil }
-
-func (a *remove) commit() error {
-	if err := verify(a.at.dir, a.at.name, a.at.info); err != nil {
-		return err
-	}
-	backup := sideName(".old")
-	if err := a.at.dir.Rename(a.at.name, backup); err != nil {
-		return err
-	}
-	if err := verify(a.at.dir, backup, a.at.info); err != nil {
-		return cleaned(err, a.at.dir.Rename(backup, a.at.name))
-	}
-	a.backup = backup
-	return nil
-}
-
-func (a *remove) undo() error {
-	if _, err := a.at.dir.Lstat(a.at.name); err == nil {
-		return fs.ErrExist // someone made a new one: it is theirs
-	}
-	return a.at.dir.Rename(a.backup, a.at.name)
-}
-func (a *remove) settle()                 { a.at.dir.Remove(a.backup) }
-func (a *remove) unstage()                {}
-func (a *remove) paths() []string         { return []string{a.at.path} }
-func (a *remove) directories() []*os.Root { return []*os.Root{a.at.dir} }
-
-// rename moves a file to a name where nothing is.
-type rename struct {
-	from, to place
-	tree     *tree // of to
-	made     []madeDir
-}
-
-func (a *rename) stage() error { return a.tree.make(&a.to, &a.made) }
-
-func (a *rename) commit() error {
-	if err := verify(a.from.dir, a.from.name, a.from.info); err != nil {
-		return err
-	}
-	if err := move(a.from.dir, a.from.name, a.to.dir, a.to.name); err != nil {
-		return err
-	}
-	if err := verify(a.to.dir, a.to.name, a.from.info); err != nil {
-		return cleaned(err, move(a.to.dir, a.to.name, a.from.dir, a.from.name))
-	}
-	return nil
-}
-
-func (a *rename) undo() error             { return move(a.to.dir, a.to.name, a.from.dir, a.from.name) }
-func (a *rename) settle()                 { a.made = nil }
-func (a *rename) unstage()                { unmake(a.made) }
-func (a *rename) paths() []string         { return []string{a.from.path, a.to.path} }
-func (a *rename) directories() []*os.Root { return []*os.Root{a.from.dir, a.to.dir} }
-
-// move renames between two opened directories and never over something that exists.
-func move(from *os.Root, name string, to *os.Root, toName string) error {
-	a, err := from.Open(".")
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	b, err := to.Open(".")
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	err = unix.Linkat(int(a.Fd()), name, int(b.Fd()), toName, 0)
-	switch {
-	case err == nil:
-		if err = from.Remove(name); err != nil {
-			return cleaned(err, to.Remove(toName))
-		}
-		return nil
-	case errors.Is(err, fs.ErrExist):
-		return badPath(reasonExists, err)
-	case !noLinks(err):
-		return err
-	}
-	if _, err := to.Lstat(toName); err == nil {
-		return badPath(reasonExists, nil)
-	}
-	return unix.Renameat(int(a.Fd()), name, int(b.Fd()), toName)
-}
-
-// systemReason names a system error that a caller can act on.
-func systemReason(err error) string {
-	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "no_space"
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return "permission"
-	case errors.Is(err, fs.ErrNotExist):
-		return reasonChanged
-	}
-	return "io"
 }

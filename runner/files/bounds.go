@@ -12,6 +12,10 @@ const (
 	maxReadBytes = 64 << 20
 	// maxEditBytes is the largest file that is edited, before and after.
 	maxEditBytes = 2 << 20
+	// maxNotes is the notes of dead transactions that wait for their Projects, maxNoteBytes what
+	// is read of one: 64 paths take less.
+	maxNotes     = 256
+	maxNoteBytes = 1 << 20
 	// maxTransaction is the bytes that one transaction holds in memory.
 	maxTransaction = 24 << 20
 	// maxSearchBytes is the largest file that is searched; larger ones make a count incomplete.

@@ -52,7 +52,7 @@ func (s *service) edit(ctx context.Context, p *runner.Project, in wire.EditFiles
 	if err := pl.make(ctx, in.Changes); err != nil {
 		return wire.EditFilesOut{}, err
 	}
-	if err := s.transact(ctx, pl.steps); err != nil {
+	if err := s.transact(ctx, p, pl.steps); err != nil {
 		return wire.EditFilesOut{}, err
 	}
 	return wire.EditFilesOut{Files: pl.files, Changed: pl.applied > 0, AppliedCount: pl.applied, ChangedPaths: pl.changedPaths()}, nil

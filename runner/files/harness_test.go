@@ -32,7 +32,7 @@ const secret = "outside content that no tool may show or change\n"
 func newGround(t testing.TB) *ground {
 	t.Helper()
 	base := t.TempDir()
-	g := &ground{t: t, base: base, dir: filepath.Join(base, "proj"), s: newService()}
+	g := &ground{t: t, base: base, dir: filepath.Join(base, "proj"), s: newService(&notebook{dir: filepath.Join(t.TempDir(), "edits")})}
 	g.must(os.Mkdir(g.dir, 0o755))
 	g.must(os.MkdirAll(filepath.Join(base, "outside", "sub"), 0o755))
 	g.must(os.MkdirAll(filepath.Join(base, "proj-evil"), 0o755))

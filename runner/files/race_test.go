@@ -45,7 +45,7 @@ func trap(t *testing.T, swap func(i int), work func()) {
 
 // exchange swaps two names at once.
 func exchange(g *ground, a, b string) {
-	if err := swapNames(filepath.Join(g.dir, a), filepath.Join(g.dir, b)); err != nil {
+	if err := renameSwap(unix.AT_FDCWD, filepath.Join(g.dir, a), filepath.Join(g.dir, b)); err != nil {
 		g.t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package files
 
 import (
 	"os"
+	"path/filepath"
 	"sync"
 
 	"webcodex/runner"
@@ -15,17 +16,23 @@ type service struct {
 	locks map[string]*sync.Mutex
 	// ripgrep finds ripgrep; tests take it away.
 	ripgrep func() string
-	// between is called before each step of a transaction; tests break things there.
+	// notes of the transactions in progress.
+	notes *notebook
+	// between is called before each step of a transaction, reached after every other thing it
+	// does; tests break things there.
 	between func(step int)
+	reached func(point string)
 }
 
-func newService() *service {
-	return &service{locks: map[string]*sync.Mutex{}, ripgrep: findRipgrep, between: func(int) {}}
+func newService(notes *notebook) *service {
+	return &service{locks: map[string]*sync.Mutex{}, ripgrep: findRipgrep, notes: notes, between: func(int) {}, reached: func(string) {}}
 }
 
-// Register adds the file ops to a Runner.
+// Register adds the file ops to a Runner. Before a Project is served, changes that an earlier
+// life left half-done in it are ended.
 func Register(r *runner.Runner) {
-	s := newService()
+	s := newService(&notebook{dir: filepath.Join(r.Dir(), "edits"), sync: r.Durable()})
+	runner.Prepare(r, s.recover)
 	runner.Read(r, wire.OpReadFiles, s.read)
 	runner.Read(r, wire.OpListFiles, s.list)
 	runner.Read(r, wire.OpOverview, s.overview)

@@ -36,7 +36,7 @@ func (s *service) write(ctx context.Context, p *runner.Project, in wire.WriteFil
 			return wire.WriteFileOut{}, at(badPath(reasonNotFound, nil), "path")
 		}
 		out.Created, out.Changed = true, true
-		return out, s.transact(ctx, []step{{&create{tree: t, at: where, content: content}, 0, "path"}})
+		return out, s.transact(ctx, p, []step{{&create{tree: t, at: where, content: content}, 0, "path"}})
 	}
 	before, sum, err := pl.existing(&where, in)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *service) write(ctx context.Context, p *runner.Project, in wire.WriteFil
 		return out, nil
 	}
 	out.Changed = true
-	return out, s.transact(ctx, []step{{&replace{at: where, before: before, after: content}, 0, "path"}})
+	return out, s.transact(ctx, p, []step{{&replace{at: where, before: before, after: content}, 0, "path"}})
 }
 
 func checkWrite(in wire.WriteFileIn) error {
@@ -113,7 +113,7 @@ func (s *service) remove(ctx context.Context, p *runner.Project, in wire.DeleteF
 			out.Deleted = append(out.Deleted, where.path)
 		}
 	}
-	if err := s.transact(ctx, pl.steps); err != nil {
+	if err := s.transact(ctx, p, pl.steps); err != nil {
 		return wire.DeleteFilesOut{}, err
 	}
 	return out, nil

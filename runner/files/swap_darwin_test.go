@@ -1,7 +1,0 @@
-package files
-
-import "golang.org/x/sys/unix"
-
-func swapNames(a, b string) error {
-	return unix.RenameatxNp(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_SWAP)
-}
