@@ -12,7 +12,9 @@ import (
 // checkFiles looks at the small files beside the log, without which no server starts.
 func checkFiles(dir string) []check {
 	var bad []check
-	fail := func(file, fix string) { bad = append(bad, check{"files", statusFail, file + " is damaged or cannot be read", fix}) }
+	fail := func(file, fix string) {
+		bad = append(bad, check{"files", statusFail, file + " is damaged or cannot be read", fix})
+	}
 	if _, err := readSettings(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		fail(settingsFile, "put it back from a copy of the data directory; without it the port changes and every Project gets a new name, which its old Sessions do not have")
 	}
