@@ -17,6 +17,9 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 		}
 	}
 	for path, e := range importMap {
+		if pkgs[path] == nil {
+			t.Errorf("%s is on the import map and not in the tree", path)
+		}
 		if e.why == "" {
 			t.Errorf("%s: the map does not say why it is there", path)
 		}
