@@ -9,10 +9,17 @@ import (
 	"webcodex/runner/wire"
 )
 
-// change makes one effect and decodes its answer. What a half-way failure left changed is
-// recorded although the call failed.
-func change[Out any](ctx context.Context, c *call.Call, op wire.Op, in any, changed func(Out) []string) (Out, call.Facts, error) {
+// request is the input of an op that tells what is wrong with itself.
+type request interface{ Check() error }
+
+// change makes one effect and decodes its answer. A request that is wrong by itself is refused
+// before a start is recorded. What a half-way failure left changed is recorded although the
+// call failed.
+func change[Out any](ctx context.Context, c *call.Call, op wire.Op, in request, changed func(Out) []string) (Out, call.Facts, error) {
 	var out Out
+	if err := in.Check(); err != nil {
+		return out, call.Facts{}, err
+	}
 	facts := func(r wire.Result) call.Facts {
 		f := call.FactsOf(r)
 		var o Out

@@ -161,3 +161,19 @@ func TestRestoreIsGuarded(t *testing.T) {
 		t.Errorf("%d were started", n)
 	}
 }
+
+// A path that cannot be one is refused before anything is recorded or started.
+func TestWrongPathsLeaveNothing(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, nil)
+	before := len(e.Commits(id))
+	for path, reason := range map[string]string{"/a": "absolute", "a/../../b": "outside_project", "a\x00": "malformed", "": "malformed"} {
+		_, err := e.Call(&git.Restore, args{"project": alpha, "session_id": id, "paths": []string{"ok", path}})
+		if f := fault.As(err); f == nil || f.Kind != fault.InvalidPath || f.Reason != reason || f.Field != "paths" {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+	if len(e.Commits(id)) != before || len(e.Fleet.Starts()) != 0 {
+		t.Error("something was recorded or started")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/internal/relpath"
 	"webcodex/runner/wire"
 )
 
@@ -38,6 +39,10 @@ func restoreEvidence(args json.RawMessage) event.Input {
 func restore(ctx context.Context, c *call.Call) (call.Result, error) {
 	in, err := call.Decode[RestoreIn](c)
 	if err != nil {
+		return call.Result{}, err
+	}
+	// What the text of a path tells is refused before a start is recorded.
+	if _, err := relpath.Clean("paths", in.Paths, MaxRestorePaths); err != nil {
 		return call.Result{}, err
 	}
 	o, err := c.Effect(ctx, wire.OpRestorePaths, wire.RestorePathsIn{Paths: in.Paths},

@@ -8,7 +8,7 @@ type entry struct {
 }
 
 // leaves are the packages that know nothing of WebCodex's domain; anyone may use them.
-var leaves = []string{"internal/fault", "internal/redact", "internal/token"}
+var leaves = []string{"internal/fault", "internal/redact", "internal/relpath", "internal/token"}
 
 // importMap is the package map of docs/architecture.md. A package that is not on it fails the
 // test until it is, with the reason for it; one that is on it and gone fails too.
@@ -60,10 +60,11 @@ var importMap = map[string]entry{
 	"mcp/internal/fixtureserver": {"test only: the conformance suite's fixtures on our HTTP stack",
 		[]string{"mcp", "commands/call", "eventlog", "eventlog/event", "projections/session"}},
 
-	"internal/fault":  {"error kinds and what a caller can do about them", nil},
-	"internal/redact": {"secrets out of stored and printed text", nil},
-	"internal/proc":   {"one child process: own group, bounded output, an end that is an end", nil},
-	"internal/git":    {"the git binary with safe flags", []string{"internal/proc"}},
+	"internal/fault":   {"error kinds and what a caller can do about them", nil},
+	"internal/redact":  {"secrets out of stored and printed text", nil},
+	"internal/relpath": {"the form of a project-relative path, and every spelling of .git", nil},
+	"internal/proc":    {"one child process: own group, bounded output, an end that is an end", nil},
+	"internal/git":     {"the git binary with safe flags", []string{"internal/proc"}},
 
 	"internal/archtest":    {"this test", nil},
 	"internal/tooldoc":     {"docs/tools.md from the tool list", nil},

@@ -16,8 +16,6 @@ const (
 	maxFilters = 256
 	// maxPointerFile bounds .git, commondir and gitdir files.
 	maxPointerFile = 8 << 10
-	// MaxPathBytes bounds one path given by a caller.
-	MaxPathBytes = 4095
 	// renameLimit bounds rename detection, which is quadratic.
 	renameLimit = "400"
 )

@@ -1,13 +1,17 @@
 package files
 
-import "time"
+import (
+	"time"
+
+	"webcodex/internal/relpath"
+)
 
 // Bounds of the file ops besides those of wire, which callers see (AUTH-19, faults.md 4).
 const (
 	// maxLinks is how many symbolic links one path may lead through.
 	maxLinks = 16
 	// maxDepth is the components of one path, links resolved.
-	maxDepth = 256
+	maxDepth = relpath.MaxDepth
 	// maxReadBytes is the largest file that is read; its hash needs all of it.
 	maxReadBytes = 64 << 20
 	// maxEditBytes is the largest file that is edited, before and after.

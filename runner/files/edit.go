@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"webcodex/internal/fault"
+	"webcodex/internal/relpath"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
@@ -43,7 +41,7 @@ func (pl *plan) tree() *tree {
 
 // edit answers edit_project_files.
 func (s *service) edit(ctx context.Context, p *runner.Project, in wire.EditFilesIn) (wire.EditFilesOut, error) {
-	if err := checkChanges(in.Changes); err != nil {
+	if err := in.Check(); err != nil {
 		return wire.EditFilesOut{}, err
 	}
 	defer s.exclusive(p.Root, p.Fingerprint)()
@@ -60,7 +58,7 @@ func (s *service) edit(ctx context.Context, p *runner.Project, in wire.EditFiles
 
 // preview answers it for a dry run.
 func (s *service) preview(ctx context.Context, p *runner.Project, in wire.EditFilesIn) (wire.EditFilesOut, error) {
-	if err := checkChanges(in.Changes); err != nil {
+	if err := in.Check(); err != nil {
 		return wire.EditFilesOut{}, err
 	}
 	pl := &plan{p: p}
@@ -103,106 +101,6 @@ func conflicted(list []wire.EditConflict) error {
 		WithNext("read the files again and build the edits from what they hold now")
 }
 
-var hex64 = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
-
-// checkChanges checks the form of a request: which members each kind has and needs.
-func checkChanges(changes []wire.Change) error {
-	if len(changes) == 0 || len(changes) > wire.MaxChanges {
-		return badArgument("changes", "changes must have 1 to %d entries", wire.MaxChanges)
-	}
-	for i, c := range changes {
-		if err := checkChange(fmt.Sprintf("changes[%d]", i), c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkChange(field string, c wire.Change) error {
-	needs := func(name, why string) error { return badArgument(field+"."+name, "%s.%s %s", field, name, why) }
-	switch {
-	case c.ExpectedSHA256 != "" && !hex64.MatchString(c.ExpectedSHA256):
-		return needs("expected_sha256", "must be 64 hex digits")
-	case c.Kind != wire.ChangeEdit && len(c.Edits) > 0:
-		return needs("edits", "belongs to kind edit only")
-	case c.Kind != wire.ChangeRename && c.ToPath != "":
-		return needs("to_path", "belongs to kind rename only")
-	case c.Kind != wire.ChangeCreate && c.Content != nil:
-		return needs("content", "belongs to kind create only")
-	}
-	switch c.Kind {
-	case wire.ChangeEdit:
-		if len(c.Edits) == 0 || len(c.Edits) > wire.MaxEdits {
-			return needs("edits", fmt.Sprintf("must have 1 to %d entries", wire.MaxEdits))
-		}
-		for i, e := range c.Edits {
-			if err := checkEdit(fmt.Sprintf("%s.edits[%d]", field, i), e); err != nil {
-				return err
-			}
-		}
-		return nil
-	case wire.ChangeCreate:
-		if c.Content == nil {
-			return needs("content", "is required for kind create")
-		}
-		if c.ExpectedSHA256 != "" {
-			return needs("expected_sha256", "makes no sense for a file to be created")
-		}
-		return checkText(field+".content", *c.Content, wire.MaxEditText)
-	case wire.ChangeDelete, wire.ChangeRename:
-		if c.ExpectedSHA256 == "" {
-			return needs("expected_sha256", "is required for kind "+c.Kind)
-		}
-		if c.Kind == wire.ChangeRename && c.ToPath == "" {
-			return needs("to_path", "is required for kind rename")
-		}
-		return nil
-	}
-	return needs("kind", "must be one of edit, create, delete, rename")
-}
-
-func checkEdit(field string, e wire.TextEdit) error {
-	if e.OldText == "" {
-		return badArgument(field+".old_text", "%s.old_text must not be empty", field)
-	}
-	if err := checkText(field+".old_text", e.OldText, wire.MaxEditText); err != nil {
-		return err
-	}
-	if e.Occurrence != nil && (*e.Occurrence < 1 || *e.Occurrence > wire.MaxOccurrence) {
-		return badArgument(field+".occurrence", "%s.occurrence must be 1 to %d", field, wire.MaxOccurrence)
-	}
-	switch e.Kind {
-	case wire.DeleteExact:
-		if e.NewText != nil && *e.NewText != "" {
-			return badArgument(field+".new_text", "%s.new_text makes no sense for delete_exact", field)
-		}
-		return nil
-	case wire.ReplaceExact, wire.InsertBefore, wire.InsertAfter:
-		if e.NewText == nil {
-			return badArgument(field+".new_text", "%s.new_text is required for %s", field, e.Kind)
-		}
-		return checkText(field+".new_text", *e.NewText, wire.MaxEditText)
-	}
-	return badArgument(field+".kind", "%s.kind must be one of replace_exact, delete_exact, insert_before, insert_after", field)
-}
-
-// checkText refuses what cannot be text: too long, not UTF-8, or with a NUL.
-func checkText(field, text string, limit int) error {
-	switch {
-	case len(text) > limit:
-		return badArgument(field, "%s must have at most %d bytes", field, limit)
-	case !utf8.ValidString(text):
-		return badArgument(field, "%s is not valid UTF-8", field)
-	case strings.IndexByte(text, 0) >= 0:
-		return badArgument(field, "%s holds a NUL character", field)
-	}
-	return nil
-}
-
-func badArgument(field, format string, args ...any) error {
-	return fault.New(fault.InvalidArguments, format, args...).WithField(field)
-}
-
 // add checks one change against the files and plans it. Conflicts are collected, so that one
 // answer tells all of them; anything else ends the planning.
 func (pl *plan) add(i int, c wire.Change) error {
@@ -211,7 +109,7 @@ func (pl *plan) add(i int, c wire.Change) error {
 		return pl.addCreate(i, c, field)
 	}
 	t := pl.tree()
-	parts, err := splitFile(c.Path)
+	parts, err := relpath.SplitFile(c.Path)
 	if err != nil {
 		return at(err, field)
 	}
@@ -297,7 +195,7 @@ func (pl *plan) addRename(i int, c wire.Change, from place, file wire.ChangedFil
 
 // vacant is a place where nothing is.
 func vacant(t *tree, path string) (place, error) {
-	parts, err := splitFile(path)
+	parts, err := relpath.SplitFile(path)
 	if err != nil {
 		return place{}, err
 	}
@@ -367,22 +265,13 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// distinct refuses a transaction that names one file twice, or a file and something below it:
-// its outcome would depend on the order.
+// distinct refuses a transaction that names one file twice, links resolved.
 func (pl *plan) distinct() error {
-	type target struct{ path, field string }
-	var all []target
+	var all []wire.Target
 	for _, st := range pl.steps {
 		for _, p := range st.paths() {
-			all = append(all, target{p, st.field})
+			all = append(all, wire.Target{Change: st.index, Path: p, Field: st.field})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b target) int { return strings.Compare(a.path+"/", b.path+"/") })
-	for i := 1; i < len(all); i++ {
-		if strings.HasPrefix(all[i].path+"/", all[i-1].path+"/") {
-			return badArgument(all[i].field, "two changes of one call touch the same file, or one lies below the other").(*fault.Error).
-				WithReason("duplicate_path").WithNext("put all edits of a file into one change, or make two calls")
-		}
-	}
-	return nil
+	return wire.Distinct(all)
 }

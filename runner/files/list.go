@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"webcodex/internal/git"
+	"webcodex/internal/relpath"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
@@ -19,7 +20,7 @@ import (
 func (s *service) list(ctx context.Context, p *runner.Project, in wire.ListFilesIn) (wire.ListFilesOut, error) {
 	t := newTree(p.Root)
 	defer t.close()
-	parts, err := split(in.Path)
+	parts, err := relpath.Split(in.Path)
 	if err != nil {
 		return wire.ListFilesOut{}, at(err, "path")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"webcodex/internal/fault"
 	"webcodex/internal/git"
+	"webcodex/internal/relpath"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
@@ -15,7 +16,7 @@ import (
 // overview answers read_project_overview: names and their known roles down to a depth,
 // breadth first, so that the limit cuts the deepest. No file is opened.
 func (s *service) overview(ctx context.Context, p *runner.Project, in wire.OverviewIn) (wire.OverviewOut, error) {
-	parts, err := split(in.Path)
+	parts, err := relpath.Split(in.Path)
 	if err != nil {
 		return wire.OverviewOut{}, at(err, "path")
 	}

@@ -317,3 +317,41 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+// A path that ends like a directory's names no file, whatever is there.
+func TestTrailingSlashNamesNoFile(t *testing.T) {
+	g := newGround(t)
+	g.file("a.go", "a\n")
+	g.file("d/b", "b\n")
+	g.link("to-file", "a.go")
+	g.link("to-dir", "d")
+	before := g.snapshot()
+	sha := g.sha("a.go")
+	for path, reason := range map[string]string{"a.go/": reasonNotDirectory, "a.go//": reasonNotDirectory, "a.go/.": reasonNotDirectory,
+		"d/b/": reasonNotDirectory, "to-file/": reasonNotDirectory, "d/": reasonNotRegular, "d/./": reasonNotRegular, "to-dir/": reasonNotRegular} {
+		if f := g.one(path); f.Success || f.Reason != reason {
+			t.Errorf("read %q: %+v", path, f)
+		}
+		_, f := g.edit(editOf(path, replaceEdit("a", "b")))
+		wants(g, f, fault.InvalidPath, reason)
+		_, f = g.edit(wire.Change{Kind: wire.ChangeDelete, Path: path, ExpectedSHA256: sha})
+		wants(g, f, fault.InvalidPath, reason)
+		_, f = ask(g, g.s.write, wire.WriteFileIn{Path: path, Content: "x", Overwrite: true, ExpectedSHA256: sha})
+		wants(g, f, fault.InvalidPath, reason)
+		_, f = ask(g, g.s.remove, wire.DeleteFilesIn{Paths: []string{path}})
+		wants(g, f, fault.InvalidPath, reason)
+	}
+	for _, path := range []string{"new/", "new/deep/"} {
+		_, f := ask(g, g.s.write, wire.WriteFileIn{Path: path, Content: "x"})
+		wants(g, f, fault.InvalidPath, reasonNotDirectory)
+		_, f = g.edit(createOf(path, "x"))
+		wants(g, f, fault.InvalidPath, reasonNotDirectory)
+		_, f = g.edit(wire.Change{Kind: wire.ChangeRename, Path: "a.go", ToPath: path, ExpectedSHA256: sha})
+		wants(g, f, fault.InvalidPath, reasonNotDirectory)
+		out, f := ask(g, g.s.remove, wire.DeleteFilesIn{Paths: []string{path}})
+		if f != nil || len(out.Missing) != 1 || out.Missing[0] != strings.TrimSuffix(path, "/") {
+			t.Errorf("%+v %s", out, told(f))
+		}
+	}
+	g.same(before)
+}

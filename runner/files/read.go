@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"webcodex/internal/fault"
+	"webcodex/internal/relpath"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
@@ -63,7 +64,7 @@ func timedOut(ctx context.Context) error {
 }
 
 func readItem(ctx context.Context, t *tree, item wire.ReadItem, numbers bool, budget int, f *wire.ReadFile) (int, error) {
-	parts, err := splitFile(item.Path)
+	parts, err := relpath.SplitFile(item.Path)
 	if err != nil {
 		return 0, err
 	}

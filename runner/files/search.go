@@ -11,6 +11,7 @@ import (
 
 	"webcodex/internal/fault"
 	"webcodex/internal/git"
+	"webcodex/internal/relpath"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
@@ -19,7 +20,7 @@ import (
 // the others. At the time limit each query tells what it found so far.
 func (s *service) searchTexts(ctx context.Context, p *runner.Project, in wire.SearchTextsIn) (wire.SearchTextsOut, error) {
 	if len(in.Queries) == 0 || len(in.Queries) > wire.MaxSearchQueries {
-		return wire.SearchTextsOut{}, badArgument("queries", "queries must have 1 to %d entries", wire.MaxSearchQueries)
+		return wire.SearchTextsOut{}, fault.New(fault.InvalidArguments, "queries must have 1 to %d entries", wire.MaxSearchQueries).WithField("queries")
 	}
 	longest := 0
 	for _, q := range in.Queries {
@@ -93,7 +94,7 @@ func (s *service) query(ctx context.Context, l *listing, q wire.SearchQuery, bud
 
 // filesOf resolves the path of a query to the files below it.
 func filesOf(ctx context.Context, l *listing, t *tree, path string) (files []string, base string, all bool, err error) {
-	parts, err := split(path)
+	parts, err := relpath.Split(path)
 	if err != nil {
 		return nil, "", false, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"webcodex/internal/relpath"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
@@ -15,7 +16,7 @@ func (s *service) searchFile(ctx context.Context, p *runner.Project, in wire.Sea
 	if err != nil {
 		return wire.SearchFileOut{}, at(err, "pattern")
 	}
-	parts, err := splitFile(in.Path)
+	parts, err := relpath.SplitFile(in.Path)
 	if err != nil {
 		return wire.SearchFileOut{}, at(err, "path")
 	}

@@ -115,6 +115,9 @@ func (t *tree) find(parts []string, how finding) (place, error) {
 			todo = todo[1:]
 			continue
 		}
+		if name == "." { // the path ends like a directory's
+			break
+		}
 		if git.Internal(name) {
 			return place{}, badPath(reasonGitInternal, nil)
 		}
@@ -144,7 +147,7 @@ func (t *tree) find(parts []string, how finding) (place, error) {
 		}
 		todo = todo[1:]
 	}
-	// A link led back to a directory that is open already.
+	// A link led back to a directory that is open already, or the path ends like one's.
 	info, err := t.top().Stat(".")
 	if err != nil {
 		return place{}, walkFault(err)
@@ -154,6 +157,9 @@ func (t *tree) find(parts []string, how finding) (place, error) {
 
 // lacking is the place of something that does not exist yet.
 func (t *tree) lacking(todo []string) (place, error) {
+	if todo[len(todo)-1] == "." {
+		return place{}, badPath(reasonNotDirectory, nil)
+	}
 	for _, name := range todo {
 		// Below a missing name a link's target cannot be walked: what it will be is not known.
 		if name == ".." {

@@ -8,19 +8,20 @@ import (
 	"strings"
 
 	"webcodex/internal/fault"
+	"webcodex/internal/relpath"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
 
 // write answers write_project_file: the content byte for byte.
 func (s *service) write(ctx context.Context, p *runner.Project, in wire.WriteFileIn) (wire.WriteFileOut, error) {
-	if err := checkWrite(in); err != nil {
+	if err := in.Check(); err != nil {
 		return wire.WriteFileOut{}, err
 	}
 	defer s.exclusive(p.Root, p.Fingerprint)()
 	pl := &plan{p: p}
 	defer pl.close()
-	parts, err := splitFile(in.Path)
+	parts, err := relpath.SplitFile(in.Path)
 	if err != nil {
 		return wire.WriteFileOut{}, at(err, "path")
 	}
@@ -50,13 +51,6 @@ func (s *service) write(ctx context.Context, p *runner.Project, in wire.WriteFil
 	return out, s.transact(ctx, p, []step{{&replace{at: where, before: before, after: content}, 0, "path"}})
 }
 
-func checkWrite(in wire.WriteFileIn) error {
-	if in.ExpectedSHA256 != "" && !hex64.MatchString(in.ExpectedSHA256) {
-		return badArgument("expected_sha256", "expected_sha256 must be 64 hex digits")
-	}
-	return checkText("content", in.Content, wire.MaxWriteBytes)
-}
-
 // existing checks that an existing file may be overwritten: the caller must show to know it.
 func (pl *plan) existing(where *place, in wire.WriteFileIn) ([]byte, string, error) {
 	if where.info.Mode().IsRegular() && !in.Overwrite {
@@ -82,8 +76,8 @@ func (pl *plan) existing(where *place, in wire.WriteFileIn) ([]byte, string, err
 // remove answers delete_project_files: files and symbolic links themselves; what is not
 // there is fine. One refused path refuses all.
 func (s *service) remove(ctx context.Context, p *runner.Project, in wire.DeleteFilesIn) (wire.DeleteFilesOut, error) {
-	if len(in.Paths) == 0 || len(in.Paths) > wire.MaxDeletePaths {
-		return wire.DeleteFilesOut{}, badArgument("paths", "paths must have 1 to %d entries", wire.MaxDeletePaths)
+	if err := in.Check(); err != nil {
+		return wire.DeleteFilesOut{}, err
 	}
 	defer s.exclusive(p.Root, p.Fingerprint)()
 	pl := &plan{p: p}
@@ -92,13 +86,13 @@ func (s *service) remove(ctx context.Context, p *runner.Project, in wire.DeleteF
 	seen := map[string]bool{}
 	for i, path := range in.Paths {
 		field := fmt.Sprintf("paths[%d]", i)
-		parts, err := splitFile(path)
+		parts, err := relpath.SplitFile(path)
 		if err != nil {
 			return wire.DeleteFilesOut{}, at(err, field)
 		}
 		where, err := pl.tree().find(parts, finding{})
 		if f := fault.As(err); f != nil && f.Reason == reasonNotFound {
-			out.Missing = append(out.Missing, strings.Join(parts, "/"))
+			out.Missing = append(out.Missing, strings.TrimSuffix(strings.Join(parts, "/"), "/."))
 			continue
 		}
 		if err != nil {

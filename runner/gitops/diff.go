@@ -12,13 +12,14 @@ import (
 
 	"webcodex/internal/fault"
 	"webcodex/internal/git"
+	"webcodex/internal/relpath"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
 
 // scopeOf checks a scope and gives it in git's terms and in one word.
 func scopeOf(s wire.DiffScope) (git.Scope, string, error) {
-	paths, err := relative("paths", s.Paths, maxPaths)
+	paths, err := relpath.Clean("paths", s.Paths, maxPaths)
 	if err != nil {
 		return git.Scope{}, "", err
 	}

@@ -1,41 +1,6 @@
 package gitops
 
-import (
-	"path"
-	"strings"
-	"unicode/utf8"
-
-	"webcodex/internal/fault"
-	"webcodex/internal/git"
-)
-
-// relative checks paths that a caller named: project-relative with forward slashes, in their
-// shortest spelling. They go to git as literal names, so none is a pattern.
-func relative(field string, paths []string, most int) ([]string, error) {
-	if len(paths) > most {
-		return nil, fault.New(fault.InvalidArguments, "%s has more than %d entries", field, most).WithField(field)
-	}
-	out := make([]string, 0, len(paths))
-	for _, p := range paths {
-		reason := ""
-		switch {
-		case p == "" || len(p) > git.MaxPathBytes || strings.ContainsRune(p, 0) || !utf8.ValidString(p):
-			reason = "malformed"
-		case strings.HasPrefix(p, "/"):
-			reason = "absolute"
-		default:
-			if p = path.Clean(p); p == ".." || strings.HasPrefix(p, "../") {
-				reason = "outside_project"
-			}
-		}
-		if reason != "" {
-			return nil, fault.New(fault.InvalidPath, "a path must be project-relative, at most %d bytes of UTF-8, and not lead out of the Project",
-				git.MaxPathBytes).WithField(field).WithReason(reason)
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
+import "strings"
 
 // chars is the length of s inside a JSON string, in characters.
 func chars(s string) int {

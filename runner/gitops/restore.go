@@ -5,12 +5,13 @@ import (
 
 	"webcodex/internal/fault"
 	"webcodex/internal/git"
+	"webcodex/internal/relpath"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
 
 func restorePaths(ctx context.Context, p *runner.Project, in wire.RestorePathsIn) (wire.RestorePathsOut, error) {
-	paths, err := relative("paths", in.Paths, maxRestorePaths)
+	paths, err := relpath.Clean("paths", in.Paths, maxRestorePaths)
 	if err != nil {
 		return wire.RestorePathsOut{}, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"webcodex/internal/fault"
 	"webcodex/internal/git"
+	"webcodex/internal/relpath"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
@@ -17,7 +18,7 @@ func trackedFiles(ctx context.Context, p *runner.Project, in wire.TrackedFilesIn
 	var paths []string
 	if in.Path != "" && in.Path != "." {
 		var err error
-		if paths, err = relative("path", []string{in.Path}, 1); err != nil {
+		if paths, err = relpath.Clean("path", []string{in.Path}, 1); err != nil {
 			return out, err
 		}
 	}

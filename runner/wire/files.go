@@ -1,5 +1,7 @@
 package wire
 
+import "webcodex/internal/relpath"
+
 // Ops of the file domain. Paths in requests are project-relative with forward slashes; paths
 // in answers are where the file really lies (symlinks inside the Project resolved). A name
 // that is not UTF-8 is percent-escaped and its entry says name_lossy (shapes.md 2).
@@ -27,8 +29,8 @@ const (
 // Bounds of the file ops. Schemas show them, commands and Runner check them (AUTH-19).
 const (
 	// MaxFilePath is the bytes of one path (PATH_MAX without its NUL) and MaxFileName of one name.
-	MaxFilePath = 4095
-	MaxFileName = 255
+	MaxFilePath = relpath.MaxBytes
+	MaxFileName = relpath.MaxName
 
 	// MaxReadItems files a call, MaxReadLines lines of each.
 	MaxReadItems = 8
