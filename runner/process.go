@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -31,30 +32,30 @@ func readProcess(o wire.Offer) (wire.ProcessIn, *fault.Error) {
 	for _, a := range in.Args {
 		total += len(a)
 		if len(a) > wire.MaxArgBytes {
-			return in, tooLarge("args", "an argument has more than 8,192 bytes")
+			return in, tooLarge("args", "an argument has more than %d bytes", wire.MaxArgBytes)
 		}
 	}
 	switch {
 	case len(in.Executable) > wire.MaxExecutableBytes:
-		return in, tooLarge("executable", "an executable has more than 1,024 bytes")
+		return in, tooLarge("executable", "the executable's name has more than %d bytes", wire.MaxExecutableBytes)
 	case len(in.Args) > wire.MaxArgs || total > wire.MaxArgvBytes+wire.MaxExecutableBytes:
-		return in, tooLarge("args", "the arguments are more than 256, or have more than 16,000 bytes together")
+		return in, tooLarge("args", "the arguments are more than %d, or have more than %d bytes together", wire.MaxArgs, wire.MaxArgvBytes)
 	case len(in.Command) > wire.MaxCommandWire:
-		return in, tooLarge("command", "the command has more than 64 KiB on the wire")
+		return in, tooLarge("command", "the command has more than %d bytes on the wire", wire.MaxCommandWire)
 	case len(in.Script) > wire.MaxScriptBytes:
-		return in, tooLarge("script", "the script has more than 512 KiB")
+		return in, tooLarge("script", "the script has more than %d bytes", wire.MaxScriptBytes)
 	case len(in.Stdin) > wire.MaxStdinBytes:
-		return in, tooLarge("stdin", "the standard input has more than 64 KiB")
+		return in, tooLarge("stdin", "the standard input has more than %d bytes", wire.MaxStdinBytes)
 	case len(in.Cwd) > wire.MaxCwdBytes:
-		return in, tooLarge("cwd", "the directory has more than 1,024 bytes")
+		return in, tooLarge("cwd", "the directory has more than %d bytes", wire.MaxCwdBytes)
 	case strings.ContainsRune(in.Executable+in.Cwd+in.Command+strings.Join(in.Args, ""), 0):
 		return in, refusal("nul", "an argument has no NUL byte")
 	}
 	return in, checkForm(o.Op, in)
 }
 
-func tooLarge(field, text string) *fault.Error {
-	return refusal("too_large", text).WithField(field).
+func tooLarge(field, format string, bounds ...any) *fault.Error {
+	return refusal("too_large", fmt.Sprintf(format, bounds...)).WithField(field).
 		WithNext("use run_script for larger programs, and stdin or files for large data")
 }
 
@@ -65,12 +66,12 @@ func checkForm(op wire.Op, in wire.ProcessIn) *fault.Error {
 			return refusal("malformed", "no executable is named").WithField("executable")
 		}
 	case wire.OpShell:
-		if in.Command == "" || !slices.Contains([]string{"sh", "bash"}, in.Shell) {
-			return refusal("malformed", "a shell command needs a command and one of sh and bash").WithField("shell")
+		if in.Command == "" || !slices.Contains(wire.Shells, in.Shell) {
+			return refusal("malformed", "a shell command needs a command and one of "+strings.Join(wire.Shells, ", ")).WithField("shell")
 		}
 	case wire.OpScript:
 		if in.Script == "" || interpreters[in.Language] == nil {
-			return refusal("malformed", "a script needs its text and one of sh, bash, powershell, python and node").WithField("language")
+			return refusal("malformed", "a script needs its text and one of "+strings.Join(wire.Languages, ", ")).WithField("language")
 		}
 	}
 	return nil
@@ -119,7 +120,7 @@ func (r *Runner) prepare(e *execution) *prepared {
 	}
 	p, err := proc.Prepare(c)
 	if err != nil {
-		q.fault = spawnFault(err)
+		q.fault = spawnFault(e.offer.Op, err)
 		return q
 	}
 	q.p, q.undo = p, append(q.undo, p.Abandon)
@@ -136,7 +137,7 @@ func (r *Runner) runProcess(e *execution, q *prepared, limit time.Duration, res 
 	}
 	e.set(wire.JStarting)
 	if err := q.p.Launch(limit); err != nil {
-		return r.notStarted(res, spawnFault(err))
+		return r.notStarted(res, spawnFault(e.offer.Op, err))
 	}
 	leader := q.p.Identity()
 	if err := r.journal.step(record{ID: e.offer.ID, State: wire.JRunning, Leader: &leader}, false); err != nil {
@@ -217,14 +218,17 @@ var spawnTexts = map[string]string{
 	proc.NoResources:    "the system could not start another process now",
 }
 
+// executableArg is the argument that chose the program of an op.
+var executableArg = map[wire.Op]string{wire.OpProcess: "executable", wire.OpScript: "language", wire.OpShell: "shell"}
+
 // spawnFault tells why nothing was started (EXE-21).
-func spawnFault(err error) *fault.Error {
+func spawnFault(op wire.Op, err error) *fault.Error {
 	reason := proc.NoResources
 	var se *proc.SpawnError
 	if errors.As(err, &se) {
 		reason = se.Reason
 	}
-	f := fault.Wrap(err, fault.CommandSpawnFailed, "%s", spawnTexts[reason]).WithField("executable").WithReason(reason)
+	f := fault.Wrap(err, fault.CommandSpawnFailed, "%s", spawnTexts[reason]).WithField(executableArg[op]).WithReason(reason)
 	if reason == proc.LaunchEnvelope {
 		f = f.WithNext("use run_script, or give large data on stdin")
 	}

@@ -1,20 +1,26 @@
 package run
 
-import "time"
+import (
+	"time"
 
-// Bounds of the run tools (EXE-37, EXE-22, tools.md).
+	"webcodex/runner/wire"
+)
+
+// Bounds of the run tools (EXE-22, EXE-37). What the Runner checks again has one number for
+// both.
 const (
-	MaxExecutableBytes = 1024
-	MaxArgs            = 256
-	MaxArgBytes        = 8192
+	MaxExecutableBytes = wire.MaxExecutableBytes
+	MaxArgs            = wire.MaxArgs
+	MaxArgBytes        = wire.MaxArgBytes
 	// MaxArgvBytes bounds all arguments together.
-	MaxArgvBytes    = 16_000
-	MaxCwdBytes     = 1024
+	MaxArgvBytes   = wire.MaxArgvBytes
+	MaxCwdBytes    = wire.MaxCwdBytes
+	MaxScriptBytes = wire.MaxScriptBytes
+	MaxStdinBytes  = wire.MaxStdinBytes
+	// MaxCommandBytes is of an authored command; what quoting adds counts on the wire alone.
 	MaxCommandBytes = 16_000
-	MaxScriptBytes  = 512 << 10
-	MaxStdinBytes   = 64 << 10
-	MinTimeoutSecs  = 1
-	MaxTimeoutSecs  = 3600
+	MinTimeoutSecs  = int(wire.MinTimeout / time.Second)
+	MaxTimeoutSecs  = int(wire.MaxTimeout / time.Second)
 	// MaxShellTimeoutSecs is lower: longer work is a process or a script.
 	MaxShellTimeoutSecs = 120
 	DefaultTimeoutSecs  = 60
@@ -31,8 +37,8 @@ const (
 	observeMargin = 10 * time.Second
 )
 
-// Languages of run_script and shells of run_shell.
+// Languages of run_script and Shells of run_shell, as the Runner knows them.
 var (
-	Languages = []string{"sh", "bash", "powershell", "python", "node"}
-	Shells    = []string{"sh", "bash"}
+	Languages = wire.Languages
+	Shells    = wire.Shells
 )

@@ -51,7 +51,7 @@ func runShell(ctx context.Context, c *call.Call) (call.Result, error) {
 		shell = c.Session.Context.DefaultShell
 	}
 	if shell == "" {
-		shell = Shells[0]
+		shell = wire.Shells[0]
 	}
 	res, err := execute(ctx, c, wire.OpShell, wire.ProcessIn{Command: in.Command, Shell: shell, Cwd: cwdOf(c, in.Cwd)},
 		in.TimeoutSecs, in.SyncWaitSecs)

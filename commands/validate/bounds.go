@@ -3,12 +3,18 @@
 // failing test is a result, not an error (ruling 9).
 package validate
 
+import (
+	"time"
+
+	"webcodex/runner/wire"
+)
+
 // Bounds of the validation tools (tools.md).
 const (
 	DefaultTimeoutSecs = 1800
-	MinTimeoutSecs     = 1
-	MaxTimeoutSecs     = 3600
-	MaxCwdBytes        = 1024
+	MinTimeoutSecs     = int64(wire.MinTimeout / time.Second)
+	MaxTimeoutSecs     = int64(wire.MaxTimeout / time.Second)
+	MaxCwdBytes        = wire.MaxCwdBytes
 	MaxPackages        = 8
 	MaxPackageBytes    = 256
 	MaxFeatures        = 16

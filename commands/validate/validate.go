@@ -81,7 +81,11 @@ func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
 	o, err := c.Effect(ctx, wire.OpProcess, p.process, call.EffectOptions{
 		Timeout: time.Duration(p.timeoutSecs) * time.Second, Grace: grace, Facts: p.facts})
 	if err != nil {
-		return call.Result{}, err
+		f := fault.As(err)
+		if f.Kind == fault.CommandSpawnFailed {
+			f.Field = "" // no argument of this tool names the program
+		}
+		return call.Result{}, f
 	}
 	res := p.result(c.Execution(), o)
 	if out := res.Output.(Output); out.Promoted {

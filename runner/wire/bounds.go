@@ -35,3 +35,9 @@ const (
 	MaxScriptBytes     = 512 << 10
 	MaxStdinBytes      = 64 << 10
 )
+
+// Languages of OpScript and shells of OpShell.
+var (
+	Languages = []string{"sh", "bash", "powershell", "python", "node"}
+	Shells    = []string{"sh", "bash"}
+)
