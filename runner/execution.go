@@ -201,7 +201,6 @@ func (r *Runner) carry(link context.Context, e *execution) {
 	var ready *prepared
 	if isProcess(e.offer.Op) {
 		ready = r.prepare(e)
-		defer ready.clean()
 	}
 	res := wire.Result{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance, State: wire.JNever}
 	if g := <-claimed; g.ok {
@@ -214,6 +213,9 @@ func (r *Runner) carry(link context.Context, e *execution) {
 		res.DurationMS = time.Since(began).Milliseconds()
 	} else if err := r.journal.step(record{ID: e.offer.ID, State: wire.JNever}, true); err != nil {
 		r.o.Logger.Error("the journal could not be written", "cause", err)
+	}
+	if ready != nil {
+		ready.clean() // before the end is told: it may take long until the server hears it
 	}
 	<-r.running
 	r.finish(e, res)

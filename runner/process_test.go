@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +52,37 @@ func TestScriptsAndShells(t *testing.T) {
 	if strings.HasPrefix(g.scripts.path, g.dir) {
 		t.Error("scripts lie in the data directory")
 	}
+}
+
+// A script's file goes with the script, not only when the server has heard of the end.
+func TestAScriptFileGoesBeforeTheEndIsHeard(t *testing.T) {
+	g := newRig(t)
+	heard := make(chan struct{})
+	g.link = t.Context()
+	g.Runner.link = deaf{g.up, heard}
+	o := g.make(wire.OpScript, wire.ProcessIn{Language: "sh", Script: "echo ran"})
+	if reply := g.offer(g.link, o); !reply.Accepted {
+		t.Fatalf("%+v", reply)
+	}
+	<-heard
+	if left, _ := filepath.Glob(filepath.Join(g.scripts.path, "*")); len(left) > 0 {
+		t.Errorf("script files stay: %v", left)
+	}
+}
+
+// deaf is a server that hears no end; told is closed by the first one.
+type deaf struct {
+	*upstream
+	told chan struct{}
+}
+
+func (d deaf) Result(context.Context, wire.Result) (wire.Ack, error) {
+	select {
+	case <-d.told:
+	default:
+		close(d.told)
+	}
+	return wire.Ack{}, errors.New("lost")
 }
 
 // What cannot start is told with its kind, and nothing has happened.
