@@ -109,8 +109,7 @@ func TestLostOwner(t *testing.T) {
 	}
 }
 
-// TestFingerprints: domain-separated SHA-256 of group and owner, 64 lowercase hex; neither
-// the token nor the owner's id is in what is stored.
+// TestFingerprints: domain-separated SHA-256 of group and owner, 64 lowercase hex.
 //
 // Covers: AUTH-01
 func TestFingerprints(t *testing.T) {

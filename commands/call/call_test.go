@@ -186,7 +186,7 @@ func TestGuardDenialIsRecorded(t *testing.T) {
 	}
 }
 
-// Covers: EVT-20, EVT-21, EXE-27
+// Covers: EVT-20, EVT-21
 func TestFailureIsEvidenceWithoutOutput(t *testing.T) {
 	e := calltest.New(t, nil)
 	id := work(e, calltest.Alpha, "")

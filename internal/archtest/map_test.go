@@ -32,7 +32,7 @@ var importMap = map[string]entry{
 	"commands/git":      {"tools over the git state of a Project", commandMay},
 	"commands/project":  {"tools over Projects", commandMay},
 	"commands/run":      {"tools that run commands and watch Jobs", commandMay},
-	"commands/runtime":  {"tools over WebCodex itself: status, manifest, call by name", commandMay},
+	"commands/runtime":  {"tools over WebCodex itself: its status", commandMay},
 	"commands/session":  {"tools over Workflow Sessions", commandMay},
 	"commands/validate": {"tools that run tests and parse what they said", append([]string{"commands/run"}, commandMay...)},
 
