@@ -112,6 +112,9 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	if err != nil {
 		return err
 	}
+	if runner.CheckProjects(filepath.Join(s.dir, "runner")) != nil {
+		return failf(exitFailed, "runner/projects.json in the data directory is damaged: put it back from a copy; `webcodex doctor` tells more")
+	}
 	// Making the Runner ends what a dead one left running.
 	s.runner, err = runner.New(runner.Options{Dir: filepath.Join(s.dir, "runner"), Deny: []string{s.dir}, Client: s.settings.Client,
 		Build: thisBuild().String(), Fsync: eventlog.Durability(f.durability) == eventlog.Always, Parsers: testparse.Parsers,
