@@ -13,8 +13,8 @@ import (
 // note says beforehand what the step will do, with the names of the files it makes beside the
 // target. stage prepares those and leaves the target alone; staged is what it made. commit
 // makes the change. undo takes a commit back, however far it came, and leaves alone what
-// somebody else put there meanwhile (errMoved); it finds out by looking, so that a later life
-// can do it from the note. settle removes what a finished change leaves beside it, unstage
+// somebody else put there meanwhile: errMoved where our change stands because of that. It
+// finds out by looking, so that a later life can do it from the note. settle removes what a finished change leaves beside it, unstage
 // what one that was not made or taken back does.
 type action interface {
 	note() stepNote
@@ -99,14 +99,13 @@ func (a *replace) undo() error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	mine := a.mine.is(there)
 	switch {
-	case mine && backup != nil:
+	case !a.mine.is(there):
+		return nil // not yet committed, or somebody's by now
+	case backup != nil:
 		return a.at.dir.Rename(a.backup, a.at.name)
-	case mine && temp != nil:
+	case temp != nil:
 		return a.swapBack()
-	case !mine && a.mine.is(temp):
-		return nil // not yet committed
 	}
 	return errMoved
 }
@@ -114,14 +113,17 @@ func (a *replace) undo() error {
 // swapBack puts the old file back, and ours beside it. One that came between the look and
 // the exchange goes back to where it was.
 func (a *replace) swapBack() error {
-	if err := swap(a.at.dir, a.temp, a.at.name); err != nil {
+	switch err := swap(a.at.dir, a.temp, a.at.name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // somebody deleted ours
+	case err != nil:
 		return err
 	}
 	temp, err := look(a.at.dir, a.temp)
 	if err != nil || a.mine.is(temp) {
 		return err
 	}
-	return errors.Join(errMoved, swap(a.at.dir, a.temp, a.at.name))
+	return swap(a.at.dir, a.temp, a.at.name)
 }
 
 func (a *replace) settle() error {
@@ -161,17 +163,11 @@ func (a *create) undo() error {
 	if a.mine == (identity{}) || len(a.at.missing) > 0 {
 		return nil
 	}
-	there, err1 := look(a.at.dir, a.at.name)
-	temp, err2 := look(a.at.dir, a.temp)
-	switch err := errors.Join(err1, err2); {
-	case err != nil:
-		return err
-	case a.mine.is(there):
-		return a.at.dir.Remove(a.at.name)
-	case there != nil && temp == nil:
-		return errMoved // what is there is not ours to remove
+	there, err := look(a.at.dir, a.at.name)
+	if err != nil || !a.mine.is(there) {
+		return err // what is there is not ours to remove
 	}
-	return nil
+	return discard(a.at.dir, a.at.name)
 }
 
 func (a *create) settle() error { return discard(a.at.dir, a.temp) }
@@ -218,7 +214,7 @@ func (a *remove) undo() error {
 	case there != nil:
 		return errMoved // someone made a new one: it is theirs
 	}
-	return move(a.at.dir, a.backup, a.at.dir, a.at.name)
+	return moveBack(a.at.dir, a.backup, a.at.dir, a.at.name)
 }
 
 func (a *remove) settle() error           { return discard(a.at.dir, a.backup) }
@@ -273,11 +269,11 @@ func (a *rename) undo() error {
 		}
 		return nil // not moved: what is there is somebody else's
 	case from != nil && os.SameFile(from, to):
-		return a.to.dir.Remove(a.to.name)
+		return discard(a.to.dir, a.to.name)
 	case from != nil:
 		return errMoved
 	}
-	return move(a.to.dir, a.to.name, a.from.dir, a.from.name)
+	return moveBack(a.to.dir, a.to.name, a.from.dir, a.from.name)
 }
 
 func (a *rename) settle() error           { return nil }

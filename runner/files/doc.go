@@ -8,5 +8,6 @@
 // write there can execute (faults.md 4, Files).
 //
 // Changes are all or none across files: everything is checked and staged beside its target
-// before the first rename, and undone in reverse when one fails.
+// before the first rename, and undone in reverse when one fails. What a killed process leaves
+// half-done, the next one ends before it serves the Project.
 package files

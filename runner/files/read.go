@@ -31,8 +31,7 @@ func (s *service) read(ctx context.Context, p *runner.Project, in wire.ReadFiles
 	for i, item := range in.Items {
 		f := wire.ReadFile{Path: item.Path, StartLine: max(1, item.StartLine)}
 		f.EndLine = f.StartLine - 1
-		used, err := 0, error(fault.New(fault.OutputBudgetExceeded, "the items before this one filled the answer").
-			WithNext("read it in a call of its own"))
+		used, err := 0, budgetSpent()
 		if budget > 0 {
 			used, err = readItem(ctx, t, item, in.LineNumbers, budget, &f)
 		}
@@ -54,6 +53,10 @@ func (s *service) read(ctx context.Context, p *runner.Project, in wire.ReadFiles
 		out.Items[i] = f
 	}
 	return out, nil
+}
+
+func budgetSpent() error {
+	return fault.New(fault.OutputBudgetExceeded, "the items before this one filled the answer").WithNext("read it in a call of its own")
 }
 
 func timedOut(ctx context.Context) error {
@@ -89,7 +92,10 @@ func readItem(ctx context.Context, t *tree, item wire.ReadItem, numbers bool, bu
 	if err != nil {
 		return 0, err
 	}
-	f.Path = at.path
+	if c.cut && budget < wire.MaxResultChars {
+		return 0, budgetSpent() // alone in an answer more of the line fits
+	}
+	f.Path, f.LineTruncated = at.path, c.cut
 	f.SHA256, f.Bytes, f.Binary = facts.sum(), facts.bytes, facts.nul
 	if facts.nul {
 		return 0, nil

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"webcodex/internal/fault"
 )
 
 // errMoved tells that a target is no longer what was checked, or what was put there.
@@ -147,6 +149,15 @@ func move(from *os.Root, name string, to *os.Root, toName string) error {
 		}
 		return err
 	})
+}
+
+// moveBack is move for taking a change back; errMoved where somebody was quicker.
+func moveBack(from *os.Root, name string, to *os.Root, toName string) error {
+	err := move(from, name, to, toName)
+	if f := fault.As(err); f != nil && f.Reason == reasonExists || errors.Is(err, fs.ErrNotExist) {
+		return errMoved
+	}
+	return err
 }
 
 // swap exchanges two names of a directory.
