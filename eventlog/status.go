@@ -36,7 +36,7 @@ type Status struct {
 // Status gives the log's health. It does no I/O beyond a statfs.
 func (l *Log) Status() Status {
 	s := Status{Durability: l.opts.Durability, Server: l.opts.Server, SyncedSeq: l.SyncedSeq(), Writing: !l.opts.ReadOnly,
-		TailLost: l.opened.tailLost, OpenedAt: l.opened.at, ServerTook: l.opened.server, FeedTook: l.opened.feed,
+		TailLost: l.opened.tailLost, OpenedAt: l.opened.at.UTC().Truncate(time.Millisecond), ServerTook: l.opened.server, FeedTook: l.opened.feed,
 		MaxBytes: l.space.max}
 	s.Seq, _ = l.applied.read()
 	s.Bytes, s.FreeBytes, s.Space = l.space.reading()

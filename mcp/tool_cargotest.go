@@ -9,7 +9,7 @@ var cargoTest = Tool{
 	Spec:  &validate.CargoTest,
 	Title: "Run Rust tests",
 	Description: "Run Rust tests (cargo test) and get structured results: passed, counts, failed tests with file, line and " +
-		"message, compile errors. passed is null where nothing was proved. A long run goes on as a Job: observe_jobs.",
+		"message, compile errors. passed is null where it did not end. A long run goes on as a Job: observe_jobs.",
 	Category: "validation", Direct: true, OpenWorld: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),

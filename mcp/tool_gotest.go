@@ -17,7 +17,7 @@ var goTest = Tool{
 	Spec:  &validate.GoTest,
 	Title: "Run Go tests",
 	Description: "Run Go tests (go test) and get structured results: passed, counts, failed tests with file, line and message, " +
-		"build errors. passed is null where nothing was proved. A long run goes on as a Job: observe_jobs. stdout leaves " +
+		"build errors. passed is null where it did not end. A long run goes on as a Job: observe_jobs. stdout leaves " +
 		"passing tests out; stdout_bytes counts all events.",
 	Category: "validation", Direct: true, OpenWorld: true,
 	Input: schema.Object(

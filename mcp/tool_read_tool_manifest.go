@@ -33,6 +33,7 @@ type manifestTool struct {
 	Category    string         `json:"category"`
 	Direct      bool           `json:"direct"`
 	Scopes      []call.Scope   `json:"scopes"`
+	Conditional []call.Scope   `json:"conditional_scopes,omitempty"` // some calls need them too
 	Effect      string         `json:"effect"`
 	Annotations Annotations    `json:"annotations"`
 	InputSchema *schema.Schema `json:"input_schema"`
@@ -90,7 +91,7 @@ func manifest(all []Tool, in manifestIn) (manifestOut, error) {
 	out := manifestOut{Tools: []manifestTool{}, Total: len(picked), Offset: offset, Limit: limit}
 	used := 0
 	for _, t := range picked[offset:min(offset+limit, len(picked))] {
-		m := manifestTool{t.Spec.Name, t.Description, t.Category, t.Direct, t.Spec.Scopes, t.Effect(), t.Annotations(), t.Input}
+		m := manifestTool{t.Spec.Name, t.Description, t.Category, t.Direct, t.Spec.Scopes, t.Spec.Conditional, t.Effect(), t.Annotations(), t.Input}
 		enc, err := json.Marshal(m)
 		if err != nil {
 			return manifestOut{}, fault.Wrap(err, fault.Internal, "the manifest could not be encoded")

@@ -284,3 +284,47 @@ func TestBadInputIsAnsweredAndWritesNothing(t *testing.T) {
 		t.Errorf("session id %s", id)
 	}
 }
+
+// A failed validation is taken up by the handoff's own next action, followed to the letter: it
+// runs the same packages, and its pass resolves the failure.
+func TestTheNextActionOfAFailureResolvesIt(t *testing.T) {
+	w := newWorld(t, "process")
+	s := w.work(args{})
+	p := args{"project": w.project, "session_id": s.SessionID}
+	test := "package sub\n\nimport \"testing\"\n\nfunc TestSub(t *testing.T) {\n\tif WANT {\n\t\tt.Fatal(\"no\")\n\t}\n}\n"
+	w.write(filepath.Join(w.repo, "sub", "sub_test.go"), strings.ReplaceAll(test, "WANT", "true"))
+	w.write(filepath.Join(w.repo, "sub", "sub.go"), "package sub\n")
+	if r := w.call("go_test", with(p, args{"packages": []string{"./sub"}, "purpose": "test"})); r.Success || r.IsError {
+		t.Fatalf("%s", r.Text)
+	}
+	w.write(filepath.Join(w.repo, "sub", "sub_test.go"), strings.ReplaceAll(test, "WANT", "false"))
+	type brief struct {
+		Brief struct {
+			Progress   struct{ State string }
+			Validation struct {
+				Status   string
+				Failures struct{ Items []struct{ Name string } }
+			}
+			Next struct {
+				Items []struct {
+					Tool      string
+					Arguments args
+				}
+			} `json:"next_actions"`
+		} `json:"handoff_brief"`
+	}
+	h := must[brief](w, "read_session_handoff", args{"session_id": s.SessionID})
+	if h.Brief.Validation.Status != "failed" || !strings.Contains(h.Brief.Validation.Failures.Items[0].Name, "./sub") {
+		t.Fatalf("%+v", h)
+	}
+	for _, next := range h.Brief.Next.Items {
+		if next.Tool == "go_test" {
+			if r := w.call(next.Tool, next.Arguments); !r.Success {
+				t.Fatalf("%v: %s", next.Arguments, r.Text)
+			}
+		}
+	}
+	if h = must[brief](w, "read_session_handoff", args{"session_id": s.SessionID}); h.Brief.Validation.Status != "passed" || h.Brief.Progress.State == "blocked" {
+		t.Errorf("after the pass: %+v", h)
+	}
+}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	_ "modernc.org/sqlite" // the engine of state.db, asked for its version
+	_ "modernc.org/sqlite" // asked for its version: read models will need a recent one
 )
 
 // check is one line of doctor (shapes.md 5). Only a fail makes doctor's exit code 1.

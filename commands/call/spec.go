@@ -62,8 +62,10 @@ const (
 type Spec struct {
 	Name   string
 	Scopes []Scope // all are needed (AUTH-12)
-	Plane  Plane
-	Class  Class
+	// Conditional are scopes that some of the tool's calls need too; Run asks HasScope.
+	Conditional []Scope
+	Plane       Plane
+	Class       Class
 	// ClosedOK lets a tool that is not Observe be called on a Closed Session (close_session).
 	ClosedOK bool
 	// In is a zero value of the typed arguments (a struct with JSON tags). A test in mcp holds

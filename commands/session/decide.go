@@ -114,10 +114,10 @@ func title(given, instruction string) string {
 func CheckInstruction(s string) error {
 	n := len([]rune(strings.TrimSpace(s)))
 	if n == 0 {
-		return fault.New(fault.InvalidInstruction, "an instruction is required: say what is to be done").WithField("instruction")
+		return fault.New(fault.InvalidInstruction, "an instruction is required: say what is to be done").WithField("instruction").WithReason("empty")
 	}
 	if len([]rune(s)) > MaxInstruction {
-		return fault.New(fault.InvalidInstruction, "an instruction has at most %d characters", MaxInstruction).WithField("instruction").
+		return fault.New(fault.InvalidInstruction, "an instruction has at most %d characters", MaxInstruction).WithField("instruction").WithReason("too_long").
 			WithNext("shorten it; put long material into files")
 	}
 	return nil

@@ -27,7 +27,8 @@ type StartOut struct {
 // StartSession makes a Session without an instruction, with or without a Project.
 var StartSession = call.Spec{
 	Name: "start_session", Scopes: []call.Scope{call.ScopeRuntimeRead}, Plane: call.PlaneSession, Class: call.Mutate,
-	In: StartIn{}, Run: startSession,
+	Conditional: []call.Scope{call.ScopeProjectWrite},
+	In:          StartIn{}, Run: startSession,
 }
 
 func startSession(ctx context.Context, c *call.Call) (call.Result, error) {

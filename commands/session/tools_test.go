@@ -81,18 +81,21 @@ func TestNothingIsSelectedInstead(t *testing.T) {
 		a    args
 		kind fault.Kind
 	}{
-		"neither":             {calltest.Owner(), args{"instruction": "x"}, fault.InvalidArguments},
-		"missing":             {calltest.Owner(), args{"instruction": "x", "session_id": string(event.NewSessionID())}, fault.UnknownSessionID},
-		"closed":              {calltest.Owner(), args{"instruction": "x", "session_id": string(closed.SessionID)}, fault.SessionClosed},
-		"inaccessible":        {calltest.Someone("b"), args{"instruction": "x", "session_id": string(mine.SessionID)}, fault.SessionAuthorityDenied},
-		"unknown project":     {calltest.Owner(), args{"instruction": "x", "project": "agent:a:b"}, fault.UnknownProject},
-		"too long":            {calltest.Owner(), args{"instruction": strings.Repeat("x", 4001), "project": alpha}, fault.InvalidInstruction},
-		"empty":               {calltest.Owner(), args{"instruction": " ", "project": alpha}, fault.InvalidInstruction},
-		"worktree":            {calltest.Owner(), args{"instruction": "x", "project": alpha, "mode": "worktree"}, fault.Unavailable},
-		"bad defaults":        {calltest.Owner(), args{"instruction": "x", "project": alpha, "execution_context": args{"default_cwd": "/x"}}, fault.InvalidContext},
-		"no write scope":      {calltest.Owner(call.ScopeProjectWrite), args{"instruction": "x", "project": alpha}, fault.InsufficientScope},
-		"no read scope":       {calltest.Owner(call.ScopeProjectRead), args{"instruction": "x", "project": alpha}, fault.InsufficientScope},
-		"context, no project": {calltest.Owner(), args{"instruction": "x", "session_id": string(loose.SessionID), "execution_context": args{"default_cwd": "x"}}, fault.ContextNeedsProject},
+		"neither":                           {calltest.Owner(), args{"instruction": "x"}, fault.InvalidArguments},
+		"missing":                           {calltest.Owner(), args{"instruction": "x", "session_id": string(event.NewSessionID())}, fault.UnknownSessionID},
+		"closed":                            {calltest.Owner(), args{"instruction": "x", "session_id": string(closed.SessionID)}, fault.SessionClosed},
+		"inaccessible":                      {calltest.Someone("b"), args{"instruction": "x", "session_id": string(mine.SessionID)}, fault.SessionAuthorityDenied},
+		"unknown project":                   {calltest.Owner(), args{"instruction": "x", "project": "agent:a:b"}, fault.UnknownProject},
+		"too long":                          {calltest.Owner(), args{"instruction": strings.Repeat("x", 4001), "project": alpha}, fault.InvalidInstruction},
+		"empty":                             {calltest.Owner(), args{"instruction": " ", "project": alpha}, fault.InvalidInstruction},
+		"worktree, no project":              {calltest.Owner(), args{"instruction": "x", "mode": "worktree"}, fault.InvalidArguments},
+		"worktree of a Session without one": {calltest.Owner(), args{"instruction": "x", "session_id": string(loose.SessionID), "mode": "worktree"}, fault.InvalidArguments},
+		"project for a Session without one": {calltest.Owner(), args{"instruction": "x", "session_id": string(loose.SessionID), "project": alpha}, fault.SessionProjectMismatch},
+		"worktree":                          {calltest.Owner(), args{"instruction": "x", "project": alpha, "mode": "worktree"}, fault.Unavailable},
+		"bad defaults":                      {calltest.Owner(), args{"instruction": "x", "project": alpha, "execution_context": args{"default_cwd": "/x"}}, fault.InvalidContext},
+		"no write scope":                    {calltest.Owner(call.ScopeProjectWrite), args{"instruction": "x", "project": alpha}, fault.InsufficientScope},
+		"no read scope":                     {calltest.Owner(call.ScopeProjectRead), args{"instruction": "x", "project": alpha}, fault.InsufficientScope},
+		"context, no project":               {calltest.Owner(), args{"instruction": "x", "session_id": string(loose.SessionID), "execution_context": args{"default_cwd": "x"}}, fault.ContextNeedsProject},
 	} {
 		t.Run(name, func(t *testing.T) { e.Refused(tc.p, &session.WorkOnProject, tc.a, tc.kind) })
 	}

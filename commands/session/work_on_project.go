@@ -61,7 +61,8 @@ type SemanticNavigation struct {
 // WorkOnProject is the one entry that starts or exactly continues work (STA-01).
 var WorkOnProject = call.Spec{
 	Name: "work_on_project", Scopes: []call.Scope{call.ScopeRuntimeRead}, Plane: call.PlaneSession, Class: call.Mutate,
-	In: WorkIn{}, Run: workOnProject,
+	Conditional: []call.Scope{call.ScopeProjectRead, call.ScopeProjectWrite},
+	In:          WorkIn{}, Run: workOnProject,
 }
 
 func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
@@ -97,13 +98,13 @@ func checkWork(c *call.Call, in WorkIn) error {
 	if err := CheckInstruction(in.Instruction); err != nil {
 		return err
 	}
+	if c.Project == nil && (c.Session == nil || in.Mode == "worktree") {
+		return fault.New(fault.InvalidArguments, "name a project to start, or a session_id to continue").WithField("project").
+			WithNext("call list_projects")
+	}
 	if in.Mode == "worktree" {
 		return fault.New(fault.Unavailable, "managed worktrees are not available on this server").WithField("mode").
 			WithNext("use mode checkout")
-	}
-	if c.Session == nil && c.Project == nil {
-		return fault.New(fault.InvalidArguments, "name a project to start, or a session_id to continue").WithField("project").
-			WithNext("call list_projects")
 	}
 	if c.Project != nil {
 		if !c.HasScope(call.ScopeProjectRead) {

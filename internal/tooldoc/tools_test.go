@@ -170,9 +170,12 @@ func bounds(s *schema.Schema) string {
 }
 
 func scopes(t mcp.Tool) string {
-	out := make([]string, len(t.Spec.Scopes))
-	for i, s := range t.Spec.Scopes {
-		out[i] = "`" + string(s) + "`"
+	var out []string
+	for _, s := range t.Spec.Scopes {
+		out = append(out, "`"+string(s)+"`")
+	}
+	for _, s := range t.Spec.Conditional {
+		out = append(out, "(`"+string(s)+"`)")
 	}
 	return strings.Join(out, " ")
 }

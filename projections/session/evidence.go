@@ -36,6 +36,7 @@ type run struct {
 	at          time.Time
 	tool        string
 	expectation string
+	input       event.Input // of its start, empty where that has left the tail
 	event.Validation
 }
 
@@ -56,6 +57,26 @@ func (r run) failed() bool { return !r.neutral() && r.Passed != nil && !*r.Passe
 // proves reports a pass that counts as proof: a pass of zero tests proves and resolves
 // nothing (VAL-18).
 func (r run) proves() bool { return !r.neutral() && r.Passed != nil && *r.Passed && !r.ZeroTests }
+
+// again are the arguments that run the same validation once more, as far as they are stored:
+// its identity is made of them, so that only then a pass resolves the failure.
+func (r run) again(args map[string]any) map[string]any {
+	in := r.input
+	switch {
+	case len(in.Packages) == 0:
+	case r.tool == "cargo_test":
+		args["package"] = in.Packages[0]
+	default:
+		args["packages"] = in.Packages
+	}
+	if in.Cwd != "" {
+		args["cwd"] = in.Cwd
+	}
+	if in.Purpose != "" {
+		args["purpose"] = in.Purpose
+	}
+	return args
+}
 
 // semantic drops the recorder events of requests whose business pair is in the same tail, so
 // that one request counts once (EVT-10). Uncorrelated events all stay (EVT-13).
@@ -86,19 +107,22 @@ func semantic(items []Item) []Item {
 func gather(v View) evidence {
 	items := semantic(v.Tail.Items())
 	ev := evidence{items: items}
+	inputs := map[event.CallID]event.Input{}
 	for i := range items {
 		it := &items[i]
 		switch e := it.Event.(type) {
 		case event.InstructionAccepted:
 			ev.latest = it
+		case event.ToolCallStarted:
+			inputs[e.Call] = e.Input
 		case event.ToolCallFinished:
 			ev.counts.add(e)
 			if e.Validation != nil {
-				ev.runs = append(ev.runs, run{it.Seq, it.Version, it.ID(v.Core.ID), it.At, e.Tool, e.Expectation, *e.Validation})
+				ev.runs = append(ev.runs, run{it.Seq, it.Version, it.ID(v.Core.ID), it.At, e.Tool, e.Expectation, inputs[e.Call], *e.Validation})
 			}
 		case event.ExecutionFinished:
 			if e.Validation != nil {
-				ev.runs = append(ev.runs, run{it.Seq, it.Version, it.ID(v.Core.ID), it.At, e.Tool, e.Expectation, *e.Validation})
+				ev.runs = append(ev.runs, run{it.Seq, it.Version, it.ID(v.Core.ID), it.At, e.Tool, e.Expectation, inputs[e.Call], *e.Validation})
 			}
 		default: // says nothing about what was tried or tested
 		}

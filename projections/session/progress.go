@@ -79,14 +79,15 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 	add(has && len(ev.unknown) > 0, "read_workspace_changes", project(), unknownWhy(ev.unknown))
 	if has && len(ev.failures) > 0 {
 		f := ev.failures[0]
-		add(true, toolName(f.tool), project(), fmt.Sprintf("unresolved failure of %s (%d tests failed): fix it and run the same validation again", f.failure().Name, f.TestsFailed))
+		add(true, toolName(f.tool), f.again(project()), fmt.Sprintf("unresolved failure of %s (%d tests failed): fix it and run the same validation again", f.failure().Name, f.TestsFailed))
 	}
 	if has && len(ev.failures) == 0 && ev.unproven(v, s) {
-		tool, why := "read_workspace_changes", "files changed and no later validation passed; review them, then run the Project's tests"
+		tool, args, why := "read_workspace_changes", project(), "files changed and no later validation passed; review them, then run the Project's tests"
 		if n := len(ev.runs); n > 0 {
-			tool, why = toolName(ev.runs[n-1].tool), "files changed since the last proven pass; run it again"
+			last := ev.runs[n-1]
+			tool, args, why = toolName(last.tool), last.again(args), "files changed since the last proven pass; run it again"
 		}
-		add(true, tool, project(), why)
+		add(true, tool, args, why)
 	}
 	add(has && s.IncludeWorkspace && !s.Workspace.seen(), "get_git_status", project(), "the working tree could not be observed")
 	add(b.Workspace.Status == statusNotRequested || b.Validation.Status == statusNotRequested, "read_session_handoff", only(),

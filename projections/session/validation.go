@@ -1,6 +1,10 @@
 package session
 
-import "webcodex/eventlog/event"
+import (
+	"strings"
+
+	"webcodex/eventlog/event"
+)
 
 // Validation statuses of a brief (HND-30).
 const (
@@ -37,7 +41,7 @@ type Run struct {
 // and scope is retained.
 type Failure struct {
 	Kind        string        `json:"kind"` // test, or unknown where no failed test was counted (VAL-24)
-	Name        string        `json:"name"` // tool and target
+	Name        string        `json:"name"` // tool, packages and target
 	EventID     event.EventID `json:"event_id"`
 	At          string        `json:"at"`
 	TestsFailed int           `json:"tests_failed"`
@@ -119,6 +123,9 @@ func (r run) failure() Failure {
 		kind = "test"
 	}
 	name := toolName(r.tool)
+	if len(r.input.Packages) > 0 {
+		name += " " + atom(strings.Join(r.input.Packages, " "))
+	}
 	if r.TargetID != "" {
 		name += " " + atom(r.TargetID)
 	}

@@ -114,6 +114,14 @@ func TestReadBudget(t *testing.T) {
 	if second.Success || second.ErrorKind != string(fault.OutputBudgetExceeded) || !out.Truncated || second.Text != "" {
 		t.Errorf("%+v", second)
 	}
+	// What the first leaves is less than a line of the second: nothing of it is lost unseen.
+	g.file("c", strings.Repeat(strings.Repeat("z", 69)+"\n", 600))
+	if out, f = ask(g, g.s.read, wire.ReadFilesIn{Items: []wire.ReadItem{{Path: "c"}, {Path: "a", StartLine: 10}}}); f != nil {
+		t.Fatal(told(f))
+	}
+	if second = out.Items[1]; second.Success || second.ErrorKind != string(fault.OutputBudgetExceeded) || second.Text != "" {
+		t.Errorf("%+v", second)
+	}
 	var all strings.Builder
 	for start := 1; ; {
 		p := readRange(g, "a", start, 0)
@@ -136,7 +144,7 @@ func TestReadLongLine(t *testing.T) {
 		g.file("long", content)
 		f := readRange(g, "long", 1, 0)
 		if !utf8.ValidString(f.Text) || utf8.RuneCountInString(f.Text) != wire.MaxResultChars || !strings.HasPrefix(content, f.Text) ||
-			!f.Truncated || f.EndLine != 1 || f.NextStartLine == nil || *f.NextStartLine != 2 || f.InvalidUTF8 {
+			!f.Truncated || !f.LineTruncated || f.EndLine != 1 || f.NextStartLine == nil || *f.NextStartLine != 2 || f.InvalidUTF8 {
 			t.Errorf("shift %d: %d characters, %+v", shift, utf8.RuneCountInString(f.Text), f.NextStartLine)
 		}
 		if p := readRange(g, "long", 2, 0); p.Text != "next" {

@@ -118,6 +118,8 @@ type ReadFile struct {
 	EndLine       int    `json:"end_line"` // start_line - 1 where no line was returned
 	TotalLines    int    `json:"total_lines"`
 	NextStartLine *int   `json:"next_start_line"`
+	// LineTruncated: the last line shown is longer than an answer; its rest cannot be read.
+	LineTruncated bool   `json:"line_truncated,omitempty"`
 	SHA256        string `json:"sha256,omitempty"`
 	Bytes         int64  `json:"bytes"`
 	EOL           string `json:"eol,omitempty"`
