@@ -74,6 +74,13 @@ func ReadToken(dir string) (string, error) {
 	return readSecret(filepath.Join(dir, TokenFile), tokenForm)
 }
 
+// CheckOwner says what is wrong with the owner file of a data directory that is in use,
+// without making one.
+func CheckOwner(dir string) error {
+	_, err := readSecret(filepath.Join(dir, ownerFile), ownerForm)
+	return err
+}
+
 func newAccess(token, owner string) *Access {
 	all := map[call.Scope]bool{}
 	for _, s := range []call.Scope{call.ScopeRuntimeRead, call.ScopeProjectRead, call.ScopeProjectWrite,

@@ -185,16 +185,10 @@ func openCwd(p *Project, cwd string) (*os.File, *fault.Error) {
 	bad := func(err error, reason, text string) *fault.Error {
 		return fault.Wrap(err, fault.InvalidPath, "%s", text).WithField("cwd").WithReason(reason)
 	}
-	rel := path.Clean(cwd)
-	switch {
-	case cwd == "":
-		rel = "."
-	case path.IsAbs(cwd):
-		return nil, bad(nil, "absolute", "the working directory is named relative to the Project")
-	case rel == ".." || strings.HasPrefix(rel, "../"):
-		return nil, bad(nil, "outside_project", "the working directory lies outside the Project")
+	if err := (wire.ProcessIn{Cwd: cwd}).CheckCwd(); err != nil {
+		return nil, fault.As(err)
 	}
-	dir, err := p.Root.OpenFile(rel, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	dir, err := p.Root.OpenFile(path.Clean(cwd), os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	switch {
 	case err == nil:
 		return dir, nil

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"webcodex/commands/call"
 	"webcodex/commands/session"
@@ -326,5 +328,40 @@ func TestTheNextActionOfAFailureResolvesIt(t *testing.T) {
 	}
 	if h = must[brief](w, "read_session_handoff", args{"session_id": s.SessionID}); h.Brief.Validation.Status != "passed" || h.Brief.Progress.State == "blocked" {
 		t.Errorf("after the pass: %+v", h)
+	}
+}
+
+// As many calls as may wait do wait, down to the Runner, and work goes on beside them.
+func TestWaitingObserversLeaveTheRunnerToWork(t *testing.T) {
+	w := newWorld(t, "process")
+	out := must[struct {
+		JobID string  `json:"job_id"`
+		Token *string `json:"observation_token"`
+	}](w, "run_shell", args{"project": w.project, "command": "sleep 60", "sync_wait_secs": 0})
+	if out.JobID == "" || out.Token == nil {
+		t.Fatalf("%+v", out)
+	}
+	observe := args{"items": []args{{"job_id": out.JobID, "after_observation_token": *out.Token}}, "wait_secs": 60}
+	answers := make(chan client.Result, call.MaxWaitersPerPrincipal)
+	for range call.MaxWaitersPerPrincipal {
+		go func() {
+			r, err := w.client.CallTool(context.Background(), "observe_jobs", observe)
+			if err != nil {
+				r.IsError, r.Text = true, err.Error()
+			}
+			answers <- r
+		}()
+		time.Sleep(20 * time.Millisecond) // each takes a slot for work before it waits
+	}
+	for range 4 {
+		if r := w.call("read_files", with(sample["read_files"], args{"project": w.project})); !r.Success {
+			t.Fatalf("%s", r.Text)
+		}
+	}
+	must[struct{}](w, "stop_job", args{"project": w.project, "job_id": out.JobID})
+	for range call.MaxWaitersPerPrincipal {
+		if r := <-answers; r.IsError || !strings.Contains(r.Text, `"wait_outcome":"changed"`) {
+			t.Errorf("%s", r.Text)
+		}
 	}
 }

@@ -100,7 +100,7 @@ func (c *Call) Effect(ctx context.Context, op wire.Op, in any, o EffectOptions) 
 	if serr := start.wait(context.WithoutCancel(ctx)); serr != nil {
 		return Outcome{}, serr
 	}
-	return c.judge(ctx, out, err)
+	return c.judge(ctx, op, out, err)
 }
 
 // Execution is the id of the effect this call made, empty before Effect.
@@ -176,7 +176,7 @@ func (c *Call) decideStart(x *event.Execution) aggregate.Decide {
 }
 
 // judge turns a Runner's word into the call's: only proof of not starting says not_started.
-func (c *Call) judge(ctx context.Context, out Outcome, err error) (Outcome, error) {
+func (c *Call) judge(ctx context.Context, op wire.Op, out Outcome, err error) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -184,7 +184,7 @@ func (c *Call) judge(ctx context.Context, out Outcome, err error) (Outcome, erro
 	case out.Promoted:
 		return out, nil
 	case out.Unknown || out.Result == nil:
-		return Outcome{}, unknownOutcome()
+		return Outcome{}, unknownOutcome(op)
 	}
 	r := out.Result
 	switch r.State {
@@ -203,7 +203,7 @@ func (c *Call) judge(ctx context.Context, out Outcome, err error) (Outcome, erro
 		}
 	case wire.JNever:
 	default:
-		return Outcome{}, unknownOutcome()
+		return Outcome{}, unknownOutcome(op)
 	}
 	f := fault.New(fault.RunnerUnavailable, "the Runner did not start it").WithNext("call again")
 	if ctx.Err() != nil {
@@ -213,10 +213,10 @@ func (c *Call) judge(ctx context.Context, out Outcome, err error) (Outcome, erro
 	return Outcome{}, f
 }
 
-func unknownOutcome() *fault.Error {
+func unknownOutcome(op wire.Op) *fault.Error {
 	f := fault.New(fault.OutcomeUnknown, "the Runner could not be reached to tell how it ended; it is not repeated").
 		WithNext("look at what changed (get_git_status, read_files) before deciding to run it again")
-	f.ExecutionState, f.CommandStarted = string(event.OutcomeUnknown), true
+	f.ExecutionState, f.CommandStarted, f.StateChanged = string(event.OutcomeUnknown), true, op.ChangesFiles()
 	return f
 }
 

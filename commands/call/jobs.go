@@ -77,7 +77,7 @@ func (c *Call) Job(id string) (Job, error) {
 	j, ok := c.kernel.jobs.find(event.ExecutionID(id))
 	if !ok || j.Authority != c.Principal.Actor.Authority {
 		return Job{}, fault.New(fault.UnknownJob, "no such Job is known in this server's life").WithField("job_id").
-			WithNext("read_session_summary shows how the call ended")
+			WithNext("use the job_id that the run gave; look at what changed before running it again")
 	}
 	return j, nil
 }

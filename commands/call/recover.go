@@ -64,7 +64,7 @@ func (k *Kernel) closeCall(ctx context.Context, id event.SessionID, open session
 		if s.Execution != nil {
 			e.Execution = s.Execution.ID
 		}
-		if facts.Effect.StateChanged {
+		if facts.Effect.StateChanged && facts.Effect.State == event.Completed {
 			facts.Changed = s.Input.Paths
 		}
 		failed := facts.FailureKind != "" || facts.Effect.State != event.Completed
@@ -83,6 +83,7 @@ func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64) {
 	if x == nil {
 		return unknown, 0
 	}
+	unknown.Effect.StateChanged = wire.Op(x.Op).ChangesFiles()
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	q, err := k.fleet.Query(ctx, x.Client, x.ID)

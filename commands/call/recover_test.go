@@ -105,6 +105,29 @@ func TestRecoverTellsAChangeOfFiles(t *testing.T) {
 	}
 }
 
+// Where nobody can tell how a change of files ended, it is taken to have changed them; which,
+// is not invented.
+func TestAnUnknownChangeOfFilesCountsAsOne(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, calltest.Alpha, "")
+	spec := *runs
+	spec.Name, spec.Class = "edit_project_files", call.Write
+	spec.Evidence = func(json.RawMessage) event.Input { return event.Input{Paths: []string{"a.go"}} }
+	spec.Run = func(ctx context.Context, c *call.Call) (call.Result, error) {
+		_, err := c.Effect(ctx, wire.OpEditFiles, wire.EditFilesIn{}, call.EffectOptions{Timeout: time.Minute})
+		return call.Result{}, err
+	}
+	dead(t, e, id, &spec)
+	if _, err := e.Kernel.Recover(context.Background()); err != nil { // the Runner is gone
+		t.Fatal(err)
+	}
+	events := e.Events(id)
+	f := events[len(events)-1].(event.ToolCallFinished)
+	if core, _ := e.Store.Core(id); f.Effect.State != event.OutcomeUnknown || !f.Effect.StateChanged || len(f.Changed) != 0 || !core.Edited {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestAJobEndsWithOneMarker(t *testing.T) {
 	e := calltest.New(t, nil)
 	id := work(e, calltest.Alpha, "")

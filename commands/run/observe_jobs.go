@@ -35,6 +35,7 @@ type JobOut struct {
 	JobID            string               `json:"job_id"`
 	Success          bool                 `json:"success"`
 	ErrorKind        fault.Kind           `json:"error_kind,omitempty"`
+	Error            string               `json:"error,omitempty"`
 	Status           string               `json:"status,omitempty"` // queued, running, completed, failed, timed_out, cancelled, lost
 	State            event.ExecutionState `json:"execution_state,omitempty"`
 	Terminal         bool                 `json:"terminal"`
@@ -68,7 +69,7 @@ func observeJobs(ctx context.Context, c *call.Call) (call.Result, error) {
 		out.Items[i].JobID = item.JobID
 		job, err := c.Job(item.JobID)
 		if err != nil {
-			out.Items[i].ErrorKind = fault.KindOf(err)
+			out.Items[i] = ended(c, item.JobID, err)
 			continue
 		}
 		groups = join(groups, job.Target, i, wire.ObserveItem{ID: item.JobID, Token: item.Token}, min(tail, MaxTailLines))
@@ -95,6 +96,22 @@ func observeJobs(ctx context.Context, c *call.Call) (call.Result, error) {
 		}
 	}
 	return call.Result{Output: out}, nil
+}
+
+// ended tells of a Job that no Runner keeps any more what its Session knows; else why it is
+// unknown.
+func ended(c *call.Call, id string, unknown error) JobOut {
+	j, core, ok := c.Sessions().Ended(event.ExecutionID(id))
+	if !ok || core.Authority != c.Principal.Actor.Authority {
+		return JobOut{JobID: id, ErrorKind: fault.KindOf(unknown), Error: fault.As(unknown).Message}
+	}
+	facts := call.Facts{FailureKind: j.FailureKind, Effect: event.Effect{State: j.State}}
+	o := JobOut{JobID: id, Success: true, Terminal: true, Status: statusOf(facts), State: j.State, ExitCode: j.ExitCode, Reset: true,
+		Error: "its output is gone with the server life that ran it"}
+	if j.State != event.OutcomeUnknown {
+		o.DurationMS = &j.DurationMS
+	}
+	return o
 }
 
 // Wait outcomes.

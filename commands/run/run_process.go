@@ -83,6 +83,9 @@ func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, t
 	if err := checkNUL(in); err != nil {
 		return call.Result{}, err
 	}
+	if err := in.CheckCwd(); err != nil {
+		return call.Result{}, err
+	}
 	timeoutSecs = timeoutOf(timeoutSecs)
 	grace := call.DefaultGrace
 	if syncWait != nil {

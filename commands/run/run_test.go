@@ -290,3 +290,47 @@ func TestObserveJobsOfTwoProjects(t *testing.T) {
 		}
 	}
 }
+
+// How a Job ended is told after the server life that ran it, to its own authority only.
+func TestAJobOfAnEarlierLife(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, nil)
+	var late func(context.Context, wire.Result) error
+	e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
+		late = x.Late
+		return call.Outcome{Promoted: true}, e.Fleet.Grant(ctx, x)
+	}
+	out := calltest.Must[run.Output](e, &run.RunProcess, args{"project": alpha, "session_id": id, "executable": "false"})
+	one := 1
+	if err := late(context.Background(), wire.Result{ID: *out.JobID, State: wire.JTerminal, DurationMS: 7,
+		Process: &wire.ProcessOutcome{Started: true, Completed: true, ExitCode: &one}}); err != nil {
+		t.Fatal(err)
+	}
+	e.Reopen()
+	ask := args{"items": []args{{"job_id": *out.JobID}, {"job_id": event.NewExecutionID()}}}
+	seen := calltest.Must[run.ObserveOut](e, &run.ObserveJobs, ask)
+	if j := seen.Items[0]; !j.Success || !j.Terminal || j.Status != "failed" || j.ExitCode == nil || *j.ExitCode != 1 || !j.Reset || *j.DurationMS != 7 {
+		t.Errorf("%+v", j)
+	}
+	if j := seen.Items[1]; j.Success || j.ErrorKind != fault.UnknownJob || j.Error == "" {
+		t.Errorf("%+v", j)
+	}
+	resp, err := e.CallAs(context.Background(), calltest.Someone("b"), &run.ObserveJobs, ask)
+	if err != nil || strings.Contains(string(resp.Output), `"status"`) {
+		t.Errorf("another authority sees %s %v", resp.Output, err)
+	}
+}
+
+// A working directory whose text leads out is refused before a start is recorded.
+func TestCwdIsCheckedBeforeTheStart(t *testing.T) {
+	e := calltest.New(t, nil)
+	id := work(e, nil)
+	for _, cwd := range []string{"..", "../x", "/etc", "a/../../b"} {
+		for _, spec := range []*call.Spec{&run.RunProcess, &run.RunShell, &run.RunScript} {
+			f := e.Refused(calltest.Owner(), spec, args{"project": alpha, "session_id": id, "cwd": cwd, "executable": "true", "command": "true", "script": "true", "language": "sh"}, fault.InvalidPath)
+			if f.Field != "cwd" || f.Reason == "" {
+				t.Errorf("%s: %+v", cwd, f)
+			}
+		}
+	}
+}

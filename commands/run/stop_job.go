@@ -93,9 +93,9 @@ func look(ctx context.Context, c *call.Call, job call.Job, item wire.ObserveItem
 	return lookAt(ctx, c, job, wire.ObserveJobsIn{Items: []wire.ObserveItem{item}, TailLines: 1, WaitMS: max(0, wait.Milliseconds())})
 }
 
-// lookAt asks the Runner about one Job.
+// lookAt asks the Runner about one Job; its short wait stays in the slot of the call.
 func lookAt(ctx context.Context, c *call.Call, job call.Job, in wire.ObserveJobsIn) (wire.JobView, error) {
-	out, err := observeOn(ctx, c, job.Target, in)
+	out, err := askJobs(ctx, c, job.Target, in)
 	if err != nil {
 		return wire.JobView{}, err
 	}

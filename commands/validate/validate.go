@@ -78,6 +78,9 @@ func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
 	if p.syncWait != nil {
 		grace = max(time.Duration(*p.syncWait)*time.Second, time.Millisecond)
 	}
+	if err := p.process.CheckCwd(); err != nil {
+		return call.Result{}, err
+	}
 	o, err := c.Effect(ctx, wire.OpProcess, p.process, call.EffectOptions{
 		Timeout: time.Duration(p.timeoutSecs) * time.Second, Grace: grace, Facts: p.facts})
 	if err != nil {

@@ -59,6 +59,8 @@ const (
 	// MaxAttemptChars of the instruction in a feedback (CON-06).
 	MaxAttemptChars = 500
 
+	// MaxEnded Jobs whose end a Session remembers by id.
+	MaxEnded = 32
 	// MaxUnknown outcomes that a Session remembers by name; older ones stay counted.
 	MaxUnknown = 32
 	// MaxObserveItems is how many Jobs one observe_jobs call takes.

@@ -36,6 +36,16 @@ type OpenJob struct {
 	At        time.Time
 }
 
+// EndedJob is how a Job ended; it is known after the Runner's life that kept its output.
+type EndedJob struct {
+	Execution   event.ExecutionID
+	Tool        string
+	ExitCode    *int
+	FailureKind string
+	State       event.ExecutionState
+	DurationMS  int64
+}
+
 // Excerpt is the beginning of a text. Truncated tells that characters are missing.
 type Excerpt struct {
 	Text      string `json:"text"`
@@ -77,6 +87,8 @@ type Core struct {
 	ChangedVersion uint64
 	Open           map[event.CallID]OpenCall
 	Jobs           map[event.ExecutionID]OpenJob
+	// Ended are the newest Jobs that have ended, at most MaxEnded, oldest first.
+	Ended []EndedJob
 	// Task is the first accepted instruction. Like the title it belongs to the Session and
 	// stays when its event has left the tail.
 	Task *Excerpt
@@ -140,6 +152,8 @@ func (c Core) apply(cm event.Commit, e event.SessionEvent) Core {
 			c.Jobs = maps.Clone(c.Jobs)
 			delete(c.Jobs, e.Execution)
 		}
+		c.Ended = append(slices.Clone(c.Ended), EndedJob{e.Execution, e.Tool, e.ExitCode, e.FailureKind, e.Effect.State, e.DurationMS})
+		c.Ended = c.Ended[max(0, len(c.Ended)-MaxEnded):]
 		c = c.edit(cm, e.Effect.StateChanged)
 		c = c.outcome(Unknown{e.Execution, e.Call, e.Tool, cm.At, cm.Version}, e.Effect.State)
 	case event.ExecutionReconciled:
@@ -177,7 +191,7 @@ func (c Core) finish(cm event.Commit, e event.ToolCallFinished) Core {
 		c.Open = maps.Clone(c.Open)
 		delete(c.Open, e.Call)
 	}
-	c = c.edit(cm, len(e.Changed) > 0)
+	c = c.edit(cm, len(e.Changed) > 0 || e.Effect.StateChanged && traitsOf(e.Tool).write)
 	if e.Promoted && was && open.Started.Execution != nil {
 		c.Jobs = maps.Clone(c.Jobs)
 		if c.Jobs == nil {

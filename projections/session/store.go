@@ -99,6 +99,21 @@ func (s *Store) Core(id event.SessionID) (Core, bool) {
 	return v.Core, err == nil
 }
 
+// Ended finds how a Job of any Session ended, by its id, and the Session it belongs to. It
+// looks through all of them: ask only where the Runner does not know.
+func (s *Store) Ended(id event.ExecutionID) (EndedJob, Core, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, v := range s.sessions {
+		for _, j := range v.Core.Ended {
+			if j.Execution == id {
+				return j, v.Core, true
+			}
+		}
+	}
+	return EndedJob{}, Core{}, false
+}
+
 // Filter picks Sessions for List.
 type Filter struct {
 	// Authority is the caller's authority fingerprint; Sessions of others don't exist for the

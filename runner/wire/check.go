@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -192,4 +193,18 @@ func checkText(field, text string, limit int) error {
 
 func badArgument(field, format string, args ...any) *fault.Error {
 	return fault.New(fault.InvalidArguments, format, args...).WithField(field)
+}
+
+// CheckCwd refuses a working directory whose text leads out of the Project.
+func (in ProcessIn) CheckCwd() error {
+	reason, rel := "", path.Clean(in.Cwd)
+	switch {
+	case path.IsAbs(rel):
+		reason = relpath.Absolute
+	case rel == ".." || strings.HasPrefix(rel, "../"):
+		reason = relpath.Outside
+	default:
+		return nil
+	}
+	return relpath.Refuse(reason, nil).WithField("cwd")
 }

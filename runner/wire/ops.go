@@ -17,6 +17,13 @@ var Ops = map[Op]OpInfo{
 	OpObserveJobs: {reflect.TypeFor[ObserveJobsIn](), reflect.TypeFor[ObserveJobsOut](), false},
 }
 
+// ChangesFiles reports an op whose effect is a change of files. Where nobody can tell how it
+// ended, it is taken to have changed them.
+func (op Op) ChangesFiles() bool {
+	info, known := Ops[op]
+	return known && info.Effect && info.Out != reflect.TypeFor[ProcessOutcome]()
+}
+
 func addOp[In, Out any](op Op, effect bool) {
 	if _, twice := Ops[op]; twice {
 		panic("op declared twice: " + string(op))

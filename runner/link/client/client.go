@@ -155,23 +155,27 @@ func (l *Link) request(ctx context.Context, v wire.Verb, in, out any, timeout ti
 }
 
 func (l *Link) subscribe(ctx context.Context, h Handlers) ([]*nats.Subscription, error) {
-	reads := make(chan struct{}, maxReads)
+	reads, waits := make(chan struct{}, maxReads), make(chan struct{}, maxWaits)
 	handlers := map[wire.Verb]nats.MsgHandler{
 		wire.VerbOffer:  serve(h.Offer),
 		wire.VerbQuery:  serve(h.Query),
 		wire.VerbCancel: serve(h.Cancel),
-		wire.VerbRead: func(m *nats.Msg) {
+		wire.VerbRead: serveLater(func(m *nats.Msg, r wire.Read) {
+			places := reads
+			if r.Op == wire.OpObserveJobs {
+				places = waits
+			}
 			select {
-			case reads <- struct{}{}:
+			case places <- struct{}{}:
 			default:
-				answer(m, wire.ReadReply{Fault: fault.New(fault.TooManyCalls, "the Runner serves %d reads already", maxReads)})
+				answer(m, wire.ReadReply{Fault: fault.New(fault.TooManyCalls, "the Runner serves %d reads already", cap(places))})
 				return
 			}
 			go func() {
-				defer func() { <-reads }()
-				serve(func(r wire.Read) wire.ReadReply { return h.Read(ctx, r) })(m)
+				defer func() { <-places }()
+				answer(m, h.Read(ctx, r))
 			}()
-		},
+		}),
 	}
 	var subs []*nats.Subscription
 	for v, do := range handlers {
@@ -189,15 +193,24 @@ func (l *Link) subscribe(ctx context.Context, h Handlers) ([]*nats.Subscription,
 	return subs, nil
 }
 
-// maxReads bounds the reads served at once.
-const maxReads = 64
+// maxReads bounds the reads served at once; maxWaits those that mostly wait for a change, which
+// must not keep the others out (faults.md 4).
+const (
+	maxReads = 64
+	maxWaits = 2000
+)
 
-// serve drops what it cannot read: the server never sends it.
+// serve answers at once what it can read.
 func serve[In, Out any](do func(In) Out) nats.MsgHandler {
+	return serveLater(func(m *nats.Msg, in In) { answer(m, do(in)) })
+}
+
+// serveLater drops what it cannot read: the server never sends it.
+func serveLater[In any](do func(*nats.Msg, In)) nats.MsgHandler {
 	return func(m *nats.Msg) {
 		var in In
 		if json.Unmarshal(m.Data, &in) == nil {
-			answer(m, do(in))
+			do(m, in)
 		}
 	}
 }
