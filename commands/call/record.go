@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"webcodex/commands/aggregate"
@@ -207,7 +208,11 @@ func BoundInput(in event.Input) event.Input {
 		}
 		in.Paths = boundStrings(boundPaths(in.Paths, MaxInputItems))
 	}
-	in.Packages = boundStrings(in.Packages)
+	for _, list := range []*[]string{&in.Packages, &in.Features, &in.Flags} {
+		bounded := boundStrings(*list)
+		in.Partial = in.Partial || !slices.Equal(bounded, *list)
+		*list = bounded
+	}
 	return in
 }
 

@@ -36,11 +36,15 @@ var CargoTest = call.Spec{
 	In: CargoTestIn{}, Evidence: cargoTestEvidence, Run: cargoTest,
 }
 
-// cargoTestEvidence leaves the filter out: it is free text.
+// cargoTestEvidence leaves the filter out: it is free text. That there was one is told.
 func cargoTestEvidence(args json.RawMessage) event.Input {
 	var in CargoTestIn
 	_ = json.Unmarshal(args, &in)
-	e := event.Input{Executable: "cargo", Cwd: in.Cwd, TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose}
+	e := event.Input{Executable: "cargo", Cwd: cleanCwd(in.Cwd), TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose,
+		Features: in.Features, Partial: in.Filter != ""}
+	for _, f := range in.flags() {
+		e.Flags = append(e.Flags, f.argument)
+	}
 	if in.Package != "" {
 		e.Packages = []string{in.Package}
 	}
@@ -59,6 +63,28 @@ func cargoTest(ctx context.Context, c *call.Call) (call.Result, error) {
 	return p.execute(ctx, c)
 }
 
+// cargoFlag is a boolean argument and what it is to cargo.
+type cargoFlag struct{ argument, flag string }
+
+// flags are those that are on.
+func (in CargoTestIn) flags() []cargoFlag {
+	var on []cargoFlag
+	for _, f := range []struct {
+		on bool
+		cargoFlag
+	}{
+		{in.AllFeatures, cargoFlag{"all_features", "--all-features"}},
+		{in.NoDefaultFeatures, cargoFlag{"no_default_features", "--no-default-features"}},
+		{in.AllTargets, cargoFlag{"all_targets", "--all-targets"}},
+		{in.NoRun, cargoFlag{"no_run", "--no-run"}},
+	} {
+		if f.on {
+			on = append(on, f.cargoFlag)
+		}
+	}
+	return on
+}
+
 func cargoPlan(in CargoTestIn, project string) (plan, error) {
 	if strings.HasPrefix(in.Filter, "-") {
 		return plan{}, fault.New(fault.InvalidArguments, "a filter is a part of a test's name and does not begin with a dash").WithField("filter")
@@ -69,7 +95,7 @@ func cargoPlan(in CargoTestIn, project string) (plan, error) {
 		}
 	}
 	args := []string{"test", "--message-format=json", "--color=never"}
-	s := scope{Project: project, Tool: "cargo_test", Cwd: in.Cwd, Features: in.Features, Filter: in.Filter}
+	s := scope{Project: project, Tool: "cargo_test", Cwd: cleanCwd(in.Cwd), Features: in.Features, Filter: in.Filter}
 	if in.Package != "" {
 		args = append(args, "--package="+in.Package)
 		s.Packages = []string{in.Package}
@@ -77,14 +103,9 @@ func cargoPlan(in CargoTestIn, project string) (plan, error) {
 	if len(in.Features) > 0 {
 		args = append(args, "--features="+strings.Join(sorted(in.Features), ","))
 	}
-	for _, f := range []struct {
-		on   bool
-		flag string
-	}{{in.AllFeatures, "--all-features"}, {in.NoDefaultFeatures, "--no-default-features"}, {in.AllTargets, "--all-targets"}, {in.NoRun, "--no-run"}} {
-		if f.on {
-			args = append(args, f.flag)
-			s.Flags = append(s.Flags, f.flag)
-		}
+	for _, f := range in.flags() {
+		args = append(args, f.flag)
+		s.Flags = append(s.Flags, f.flag)
 	}
 	if in.Filter != "" {
 		args = append(args, "--", in.Filter)

@@ -33,7 +33,7 @@ var GoTest = call.Spec{
 func goTestEvidence(args json.RawMessage) event.Input {
 	var in GoTestIn
 	_ = json.Unmarshal(args, &in)
-	return event.Input{Executable: "go", Packages: in.Packages, Cwd: in.Cwd, TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose}
+	return event.Input{Executable: "go", Packages: in.Packages, Cwd: cleanCwd(in.Cwd), TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose}
 }
 
 func goTest(ctx context.Context, c *call.Call) (call.Result, error) {
@@ -64,7 +64,7 @@ func goPlan(in GoTestIn, project string) (plan, error) {
 		tool: "go_test",
 		process: wire.ProcessIn{Executable: "go", Args: append([]string{"test", "-json"}, packages...), Cwd: in.Cwd,
 			Parser: "go-json"},
-		scope:   scope{Project: project, Tool: "go_test", Cwd: in.Cwd, Packages: packages},
+		scope:   scope{Project: project, Tool: "go_test", Cwd: cleanCwd(in.Cwd), Packages: packages},
 		purpose: in.Purpose, timeoutSecs: in.TimeoutSecs, syncWait: in.SyncWaitSecs,
 		minTests: minTests(in.RequireTests, in.MinTests), unmade: noGoModule, text: goText,
 	}, nil

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"path"
 	"slices"
 )
 
@@ -52,4 +53,13 @@ func sorted(list []string) []string {
 	out := slices.Clone(list)
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// cleanCwd gives equal directories one name, the root the empty one: a run and its repetition
+// from the evidence have one identity.
+func cleanCwd(cwd string) string {
+	if c := path.Clean(cwd); c != "." {
+		return c
+	}
+	return ""
 }

@@ -3,6 +3,7 @@ package validate_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"webcodex/commands/validate"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	view "webcodex/projections/session"
 	"webcodex/runner/wire"
 )
 
@@ -165,5 +167,51 @@ func TestSessionDefaultsDoNotReachTests(t *testing.T) {
 		if f := fault.As(err); f == nil || f.Reason != "unsupported_resource" || f.ExecutionState != string(event.NotStarted) || len(e.Fleet.Starts()) != started {
 			t.Errorf("%s: %v", spec.Name, err)
 		}
+	}
+}
+
+// What the handoff offers after a failure is the same validation: followed, its pass resolves
+// the failure. Where a filter narrowed the run, which is never stored, it says so.
+func TestAFailureIsRepeatedWithItsArguments(t *testing.T) {
+	for name, a := range map[string]args{
+		"plain":    {},
+		"package":  {"package": "core", "cwd": "./crates/"},
+		"features": {"features": []string{"b", "a"}, "all_targets": true, "no_run": true, "purpose": "test"},
+		"filter":   {"filter": "FILTERMARK"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := calltest.New(t, nil)
+			id := work(e, nil)
+			e.Fleet.OnRun = failing(e)
+			a["project"], a["session_id"] = alpha, id
+			if _, err := e.Call(&validate.CargoTest, a); err != nil {
+				t.Fatal(err)
+			}
+			brief := func() view.Brief {
+				return calltest.Must[view.Handoff](e, &session.ReadHandoff, args{"session_id": id, "include_workspace": false}).Brief
+			}
+			i := slices.IndexFunc(brief().NextActions.Items, func(n view.Action) bool { return n.Tool == "cargo_test" })
+			if i < 0 {
+				t.Fatalf("%+v", brief().NextActions)
+			}
+			next := brief().NextActions.Items[i]
+			if partial := strings.Contains(next.Why, "not stored"); partial != (name == "filter") {
+				t.Errorf("%q", next.Why)
+			}
+			if name == "filter" {
+				next.Arguments["filter"] = "FILTERMARK"
+			}
+			next.Arguments["session_id"] = id
+			e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
+				return e.Fleet.End(ctx, x, wire.ProcessOutcome{Started: true, Completed: true, ExitCode: new(int),
+					Tests: &wire.TestReport{Parser: "cargo", Version: 1, Detected: true, Run: 2, Passed: 2}})
+			}
+			if _, err := e.Call(&validate.CargoTest, next.Arguments); err != nil {
+				t.Fatal(err)
+			}
+			if got := brief().Validation; len(got.Failures.Items) != 0 {
+				t.Errorf("after %v: %+v", next.Arguments, got)
+			}
+		})
 	}
 }

@@ -95,6 +95,11 @@ type Input struct {
 	Packages     []string `json:"packages,omitempty"`
 	Target       string   `json:"target,omitempty"` // a job id or the like, minted by the server
 	Expectation  string   `json:"expectation,omitempty"`
+	Features     []string `json:"features,omitempty"`
+	Flags        []string `json:"flags,omitempty"` // names of boolean arguments that were true
+	// Partial: what narrowed the run further is not stored (free text, or too long), so the
+	// rest of this does not repeat it.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // Execution is what is durable before an offer leaves: identity and fence, no text.

@@ -69,6 +69,12 @@ func (r run) again(args map[string]any) map[string]any {
 	default:
 		args["packages"] = in.Packages
 	}
+	if len(in.Features) > 0 {
+		args["features"] = in.Features
+	}
+	for _, f := range in.Flags {
+		args[f] = true
+	}
 	if in.Cwd != "" {
 		args["cwd"] = in.Cwd
 	}
@@ -76,6 +82,14 @@ func (r run) again(args map[string]any) map[string]any {
 		args["purpose"] = in.Purpose
 	}
 	return args
+}
+
+// missing tells that again cannot say everything.
+func (r run) missing() string {
+	if !r.input.Partial {
+		return ""
+	}
+	return "; add what narrowed that call (its filter): it is not stored"
 }
 
 // semantic drops the recorder events of requests whose business pair is in the same tail, so

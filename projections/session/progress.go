@@ -79,7 +79,7 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 	add(has && len(ev.unknown) > 0, "read_workspace_changes", project(), unknownWhy(ev.unknown))
 	if has && len(ev.failures) > 0 {
 		f := ev.failures[0]
-		add(true, toolName(f.tool), f.again(project()), fmt.Sprintf("unresolved failure of %s (%d tests failed): fix it and run the same validation again", f.failure().Name, f.TestsFailed))
+		add(true, toolName(f.tool), f.again(project()), fmt.Sprintf("unresolved failure of %s (%d tests failed): fix it and run the same validation again%s", f.failure().Name, f.TestsFailed, f.missing()))
 	}
 	if has && len(ev.failures) == 0 && ev.unproven(v, s) {
 		tool, args, why := "read_workspace_changes", project(), "files changed and no later validation passed; review them, then run the Project's tests"
