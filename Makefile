@@ -37,6 +37,9 @@ demo:
 
 test:
 	$(GO) test -race -p $(P) -timeout 9m ./...
+	@echo "what became of calls when the server was killed:"
+	@out="$$($(GO) test -race -count=1 -v -run '^TestKilledServerLosesNothing$$' ./cmd/webcodex 2>&1)"; rc=$$?; \
+	if [ $$rc -eq 0 ]; then echo "$$out" | grep 'rounds of kill'; else echo "$$out"; fi; exit $$rc
 
 lint: fmt-check vet staticcheck sumtype house platforms
 
