@@ -282,7 +282,7 @@ func TestASessionClosedMeanwhileStartsNothing(t *testing.T) {
 func TestAPanicIsAnInternalFaultWithItsEvidence(t *testing.T) {
 	e := calltest.New(t, nil)
 	id := work(e, calltest.Alpha, "")
-	spec := tool(call.Observe, func(context.Context, *call.Call) (call.Result, error) { panic("secret /root/path") })
+	spec := tool(call.Observe, func(context.Context, *call.Call) (call.Result, error) { panic("secret /srv/path") })
 	_, err := e.Call(spec, in{Project: calltest.Alpha.String(), SessionID: string(id)})
 	if f := fault.As(err); f.Kind != fault.Internal || strings.Contains(f.Message, "secret") {
 		t.Errorf("%v", err)
@@ -325,10 +325,10 @@ func TestTooManyCallsOfOnePrincipal(t *testing.T) {
 func TestAForeignErrorIsInternal(t *testing.T) {
 	e := calltest.New(t, nil)
 	spec := tool(call.Observe, func(context.Context, *call.Call) (call.Result, error) {
-		return call.Result{}, errors.New("open /root/secret")
+		return call.Result{}, errors.New("open /srv/secret")
 	})
 	_, err := e.Call(spec, in{Project: calltest.Alpha.String()})
-	if f := fault.As(err); f.Kind != fault.Internal || strings.Contains(f.Message, "/root") {
+	if f := fault.As(err); f.Kind != fault.Internal || strings.Contains(f.Message, "/srv") {
 		t.Errorf("%v", err)
 	}
 }
