@@ -157,19 +157,6 @@ func (r *Runner) shortened(err error) {
 	r.sayHello()
 }
 
-// Remembered lists the paths of all Projects ever added that are still there.
-func (r *Runner) Remembered() []string {
-	r.projects.mu.RLock()
-	defer r.projects.mu.RUnlock()
-	var out []string
-	for _, k := range r.projects.known {
-		if at, err := inodeAt(k.Path); err == nil && k.is(k.Path, at) {
-			out = append(out, k.Path)
-		}
-	}
-	return out
-}
-
 // Projects lists what is served, ordered by id.
 func (r *Runner) Projects() []*Project {
 	list := r.projects.list()

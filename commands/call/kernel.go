@@ -147,5 +147,8 @@ func (c *Call) Decide(ctx context.Context, a event.Aggregate, decide aggregate.D
 	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation}, decide)
 }
 
+// Elapsed is how long the call has taken so far, by the server's clock.
+func (c *Call) Elapsed() time.Duration { return c.kernel.cfg.Now().Sub(c.Started) }
+
 // HasScope reports whether the caller holds a scope beyond those the Spec demands.
 func (c *Call) HasScope(s Scope) bool { return c.Principal.Scopes[s] }

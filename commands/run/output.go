@@ -5,7 +5,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
@@ -78,7 +77,7 @@ func FromOutcome(id event.ExecutionID, o call.Outcome, timeoutSecs int) (Output,
 // SoFar adds what a new Job has written until now, and the token to go on from. A Runner that
 // cannot tell at this moment leaves them out; observe_jobs begins without a token too.
 func (out *Output) SoFar(ctx context.Context, c *call.Call) {
-	out.DurationMS = time.Since(c.Started).Milliseconds()
+	out.DurationMS = c.Elapsed().Milliseconds()
 	job, err := c.Job(string(out.ExecutionID))
 	if err != nil {
 		return

@@ -58,15 +58,20 @@ func gitDiff(ctx context.Context, p *runner.Project, in wire.GitDiffIn) (wire.Gi
 	return with(ctx, p, func(repo *git.Repo) (wire.GitDiffOut, error) {
 		out := wire.GitDiffOut{Scope: word, Files: []wire.DiffFile{}, FiltersDisabled: repo.FiltersDisabled()}
 		page := pager{limit: maxDiffFiles, room: filesChars}
-		files := map[string]bool{}
+		files := map[string]int{} // place in out.Files, -1 for one beyond the page
 		err := repo.Stat(ctx, scope, func(f git.FileStat) error {
-			if files[f.Path] {
+			if i, again := files[f.Path]; again {
+				if i >= 0 { // of a conflicted path one of the two has the counts
+					w := &out.Files[i]
+					w.Additions, w.Deletions = max(w.Additions, f.Additions), max(w.Deletions, f.Deletions)
+				}
 				return nil
 			}
-			files[f.Path] = true
+			files[f.Path] = -1
 			w := wire.DiffFile{Additions: f.Additions, Deletions: f.Deletions, Binary: f.Binary}
 			w.Path, w.OrigPath, w.Lossy = names(f.Path, f.Orig)
 			if at.At == 0 && page.take(chars(w.Path)+chars(w.OrigPath)+entryFrame) {
+				files[f.Path] = len(out.Files)
 				out.Files = append(out.Files, w)
 			}
 			return nil

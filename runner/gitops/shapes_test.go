@@ -91,6 +91,9 @@ func TestMergeConflict(t *testing.T) {
 	if tr := must(t, r.p, trackedFiles, wire.TrackedFilesIn{}); tr.TotalFiles != 2 {
 		t.Errorf("a conflicted file is counted once: %+v", tr)
 	}
+	if d := must(t, r.p, gitDiff, wire.GitDiffIn{}); len(d.Files) != 1 || d.Files[0].Additions == 0 {
+		t.Errorf("the lines of a conflict are not counted: %+v", d.Files)
+	}
 	refused(t, r.p, restorePaths, wire.RestorePathsIn{Paths: []string{"both"}}, fault.InvalidPath, "conflicted")
 }
 
