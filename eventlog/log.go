@@ -69,6 +69,8 @@ type Options struct {
 	Folds      []Fold
 	// ReadOnly opens an existing log for Replay and the folds alone: nothing is appended.
 	ReadOnly bool
+	// Base is where the folds were left; nil: they begin empty and see every commit.
+	Base Base
 	// Faults is the seam through which tests inject faults; nil in the program.
 	Faults *Faults
 }

@@ -3,6 +3,7 @@ package event
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"strconv"
 	"strings"
 )
 
@@ -122,6 +123,10 @@ const (
 	DomainSession Domain = "session"
 	DomainProject Domain = "project"
 	DomainLog     Domain = "log"
+	// DomainAccess holds principals, tokens (hashes) and ref numbers.
+	DomainAccess Domain = "access"
+	// DomainRetention orders the removal of Closed Sessions.
+	DomainRetention Domain = "retention"
 )
 
 // Aggregate names the unit of consistency: one chain of commits on one literal subject.
@@ -140,6 +145,22 @@ func ProjectAggregate(r ProjectRef) Aggregate {
 
 // LogAggregate holds the facts about the log itself: its epoch, later its pruning.
 func LogAggregate() Aggregate { return Aggregate{DomainLog, "main"} }
+
+// AccessAggregate holds the principals and their tokens.
+func AccessAggregate() Aggregate { return Aggregate{DomainAccess, "main"} }
+
+// RefsPage is how many ref numbers of one kind one aggregate holds: so its carried state
+// stays within one commit.
+const RefsPage = 1000
+
+// RefsAggregate is the page of a principal's refs that a number (from 1) falls into.
+func RefsAggregate(principal string, kind RefKind, number uint64) Aggregate {
+	page := (number - 1) / RefsPage
+	return Aggregate{DomainAccess, "refs-" + string(kind) + "-" + principal[:min(32, len(principal))] + "-" + strconv.FormatUint(page, 10)}
+}
+
+// RetentionAggregate assigns the order in which Closed Sessions were removed (SES-34).
+func RetentionAggregate() Aggregate { return Aggregate{DomainRetention, "main"} }
 
 // String is the stored form, "domain/id".
 func (a Aggregate) String() string { return string(a.Domain) + "/" + a.ID }

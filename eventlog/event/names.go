@@ -26,6 +26,16 @@ var stored = map[string]reflect.Type{
 	"project.registered":           reflect.TypeFor[ProjectRegistered](),
 	"log.created":                  reflect.TypeFor[LogCreated](),
 	"log.tail_lost":                reflect.TypeFor[LogTailLost](),
+	"log.pruned":                   reflect.TypeFor[LogPruned](),
+	"session.ref_bound":            reflect.TypeFor[SessionRefBound](),
+	"session.carried":              reflect.TypeFor[SessionCarried](),
+	"project.carried":              reflect.TypeFor[ProjectCarried](),
+	"access.ref_reserved":          reflect.TypeFor[RefReserved](),
+	"access.ref_bound":             reflect.TypeFor[RefBound](),
+	"access.carried":               reflect.TypeFor[AccessCarried](),
+	"retention.session_removed":    reflect.TypeFor[SessionRemoved](),
+	"retention.renumbered":         reflect.TypeFor[TombstonesRenumbered](),
+	"retention.carried":            reflect.TypeFor[RetentionCarried](),
 }
 
 var nameOf = func() map[reflect.Type]string {

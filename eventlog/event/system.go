@@ -19,6 +19,16 @@ type LogTailLost struct {
 	LastSeq uint64 `json:"last_seq"` // the newest sequence that survived
 }
 
+// LogPruned announces that everything before FirstSeq leaves the log. It is committed and
+// synced before the prefix goes, so a log that begins later than the newest one is damaged.
+type LogPruned struct {
+	FirstSeq uint64 `json:"first_seq"`
+	// Epoch is repeated, since the commit that named it may be in the prefix.
+	Epoch  string `json:"epoch"`
+	Reason string `json:"reason"` // age, bytes, tail or operator
+}
+
+func (LogPruned) isEvent()         {}
 func (ProjectRegistered) isEvent() {}
 func (LogCreated) isEvent()        {}
 func (LogTailLost) isEvent()       {}

@@ -112,9 +112,11 @@ func (c Core) Apply(cm event.Commit) Core {
 		if TailKind(se) != "" {
 			c.Observed++
 		}
+		if _, carried := se.(event.SessionCarried); !carried {
+			c.UpdatedAt = cm.At
+		}
 	}
 	c.Version = cm.Version
-	c.UpdatedAt = cm.At
 	return c
 }
 
@@ -159,6 +161,7 @@ func (c Core) apply(cm event.Commit, e event.SessionEvent) Core {
 	case event.ExecutionReconciled:
 		c = c.edit(cm, e.Effect.StateChanged)
 		c = c.outcome(Unknown{Execution: e.Execution, At: cm.At}, e.Effect.State)
+	case event.SessionRefBound, event.SessionCarried: // change nothing that a decision sees
 	}
 	return c
 }
@@ -236,7 +239,7 @@ func TailKind(e event.SessionEvent) Kind {
 			return KindValidationJobDone
 		}
 		return ""
-	case event.SessionCreated, event.ExecutionReconciled:
+	case event.SessionCreated, event.ExecutionReconciled, event.SessionRefBound, event.SessionCarried:
 		return ""
 	}
 	return ""

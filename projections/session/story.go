@@ -66,6 +66,10 @@ func tell(e event.SessionEvent) string {
 		return tellJob(e)
 	case event.ExecutionReconciled:
 		return fmt.Sprintf("later proof about %s: %s%s", e.Execution, state(e.Effect), exit(e.ExitCode))
+	case event.SessionRefBound:
+		return fmt.Sprintf("the starter's ref is ~s%d", e.Number)
+	case event.SessionCarried:
+		return fmt.Sprintf("state carried forward, part %d of %d", e.Part.Part, e.Part.Parts)
 	}
 	return ""
 }

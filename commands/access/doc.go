@@ -1,0 +1,2 @@
+// Package access holds the commands on principals, tokens and refs.
+package access

@@ -1,0 +1,2 @@
+// Package history decides what leaves the log: it carries living state forward and prunes.
+package history

@@ -1,0 +1,2 @@
+// Package retention removes Closed Sessions beyond the bound of history.
+package retention
