@@ -38,21 +38,21 @@ type Comparison struct {
 	Speed bool
 }
 
-// Result is the line that is printed.
+// Result is the line that is printed: which bar, the value, its limit, and from how many pairs.
 type Result struct {
-	Name   string  `json:"name"`
-	Pairs  int     `json:"pairs"`
-	Median float64 `json:"median"`
+	Name   string  `json:"bar"`
+	Median float64 `json:"value"`
+	Bar    float64 `json:"limit"`
+	Pairs  int     `json:"n"`
 	// Lo and Hi are the 5th and the 95th percentile of the ratios.
-	Lo  float64 `json:"lo"`
-	Hi  float64 `json:"hi"`
-	Bar float64 `json:"bar"`
+	Lo float64 `json:"lo"`
+	Hi float64 `json:"hi"`
 	// Sense is ">=" or "<=".
 	Sense string `json:"sense"`
 	Met   bool   `json:"met"`
 	// OursMS and YardstickMS are medians of one round in milliseconds, for orientation.
-	OursMS      float64 `json:"ours_ms"`
-	YardstickMS float64 `json:"yardstick_ms"`
+	OursMS      float64 `json:"ours_ms,omitempty"`
+	YardstickMS float64 `json:"yardstick_ms,omitempty"`
 }
 
 // Run does a comparison, prints one JSON line, and fails t when the bar is missed. Without
@@ -68,6 +68,21 @@ func Run(t *testing.T, c Comparison) {
 	fmt.Println(string(line))
 	if !r.Met {
 		t.Errorf("%s: median %.3f, 90 %% of the ratios in [%.3f, %.3f], the bar is %s %.2f", r.Name, r.Median, r.Lo, r.Hi, r.Sense, r.Bar)
+	}
+}
+
+// Figure prints a measured value beside its upper limit, from n measurements, and fails t when
+// it is above: for what is no ratio, like bytes of memory.
+func Figure(t *testing.T, name string, value, limit float64, n int) {
+	t.Helper()
+	r := Result{Name: name, Median: value, Lo: value, Hi: value, Bar: limit, Pairs: n, Sense: "<=", Met: value <= limit}
+	line, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println(string(line))
+	if !r.Met {
+		t.Errorf("%s: %.3f, at most %.3f are allowed", name, value, limit)
 	}
 }
 
