@@ -10,7 +10,7 @@ import (
 // TestMain makes the test binary the program itself under the name webcodex, first on the
 // PATH: scripts and harnesses run real processes of it.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"webcodex": main})
+	testscript.Main(m, map[string]func(){"webcodex": main, "bare-jetstream": bareJetStream})
 }
 
 // program is the path of the program under test.
