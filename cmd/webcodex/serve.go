@@ -48,7 +48,7 @@ func serve(ctx context.Context, s streams, f upFlags, dir, root string) (err err
 	if what := closedText(closed); what != "" {
 		fmt.Fprintf(s.err, "webcodex: closed %s that the last server left open\n", what)
 	}
-	if err := srv.listen(f.listen, f.public); err != nil {
+	if err := srv.listen(f.cfg.Listen, f.cfg.PublicURL); err != nil {
 		return err
 	}
 	ended := srv.answer()

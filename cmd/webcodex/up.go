@@ -21,11 +21,13 @@ const (
 
 // upFlags are the flags of `up`.
 type upFlags struct {
-	data, listen, durability, public string
-	asJSON, showToken                bool
-	idleExit                         time.Duration
+	data              string
+	asJSON, showToken bool
+	idleExit          time.Duration
 	// promised: --durability was given, so a running server has to promise the same.
 	promised bool
+	// cfg is what a server is started with.
+	cfg Config
 }
 
 func upCommand() command {
@@ -39,12 +41,12 @@ While a server runs on the data directory, up adds DIR to it and exits.
 The first up of a data directory takes the first free port from 8787 and keeps it; the
 token is kept as well, so hosts stay connected over restarts.`,
 		setup: func(fs *flag.FlagSet) action {
-			var f upFlags
+			f := upFlags{cfg: DefaultConfig()}
 			data := dataFlag(fs)
 			asJSON := jsonFlag(fs)
-			fs.StringVar(&f.listen, "listen", "", "`HOST:PORT` on loopback; port 0 picks a free one")
-			fs.StringVar(&f.durability, "durability", string(eventlog.Always), "what an answer promises: `always` survives a power cut, process survives kill -9")
-			fs.StringVar(&f.public, "public-url", "", "`URL` under which a tunnel reaches this server")
+			fs.StringVar(&f.cfg.Listen, "listen", "", "`HOST:PORT` on loopback; port 0 picks a free one")
+			fs.StringVar((*string)(&f.cfg.Durability), "durability", string(f.cfg.Durability), "what an answer promises: `always` survives a power cut, process survives kill -9")
+			fs.StringVar(&f.cfg.PublicURL, "public-url", "", "`URL` under which a tunnel reaches this server")
 			fs.BoolVar(&f.showToken, "show-token", false, "print the token although this is no terminal")
 			fs.DurationVar(&f.idleExit, "idle-exit", 0, "end after this long without a caller, for example `30m`; 0: never")
 			return func(ctx context.Context, s streams, args []string) error {
@@ -100,23 +102,23 @@ func (f upFlags) attachOrServe(ctx context.Context, s streams, dir, root string)
 }
 
 func (f upFlags) check() error {
-	switch eventlog.Durability(f.durability) {
+	switch f.cfg.Durability {
 	case eventlog.Always, eventlog.Process:
 	default:
 		return usagef("--durability is always or process")
 	}
-	if f.listen != "" {
-		if _, err := loopback(f.listen); err != nil {
+	if f.cfg.Listen != "" {
+		if _, err := loopback(f.cfg.Listen); err != nil {
 			return err
 		}
 	}
 	if f.idleExit < 0 {
 		return usagef("--idle-exit is a positive duration, for example 30m")
 	}
-	if f.public == "" {
+	if f.cfg.PublicURL == "" {
 		return nil
 	}
-	u, err := url.Parse(f.public)
+	u, err := url.Parse(f.cfg.PublicURL)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
 		strings.Trim(u.Path, "/") != "" {
 		return usagef("--public-url is the address hosts on the internet use, https://NAME without a path")
@@ -129,7 +131,7 @@ func (f upFlags) promise() eventlog.Durability {
 	if !f.promised {
 		return ""
 	}
-	return eventlog.Durability(f.durability)
+	return f.cfg.Durability
 }
 
 // attach adds the directory to the running server; errNoServer where none runs. A promise
@@ -149,7 +151,7 @@ func attach(ctx context.Context, dir, root string, promise eventlog.Durability) 
 }
 
 func (f upFlags) attached(s streams, r ready) error {
-	if f.listen != "" || f.public != "" || f.idleExit != 0 {
+	if f.cfg.Listen != "" || f.cfg.PublicURL != "" || f.idleExit != 0 {
 		fmt.Fprintln(s.err, "webcodex: a server runs already; --listen, --public-url and --idle-exit are as it was started")
 	}
 	return printReady(s.out, r, f.asJSON, f.showToken)

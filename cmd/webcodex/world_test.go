@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"webcodex/commands/session"
+	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/mcp/client"
 )
@@ -42,7 +43,8 @@ func newWorld(t testing.TB, durability string) *world {
 	w.git(w.repo)
 	w.git(w.otherDir)
 	s := streams{in: strings.NewReader(""), out: io.Discard, err: w.said}
-	f := upFlags{data: w.dir, listen: "127.0.0.1:0", durability: durability, asJSON: true}
+	f := upFlags{data: w.dir, asJSON: true, cfg: DefaultConfig()}
+	f.cfg.Listen, f.cfg.Durability = "127.0.0.1:0", eventlog.Durability(durability)
 	srv, err := openServer(context.Background(), s, f, w.dir, w.repo)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +65,7 @@ func newWorld(t testing.TB, durability string) *world {
 	if _, err := srv.kernel.Recover(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if err := srv.listen(f.listen, ""); err != nil {
+	if err := srv.listen(f.cfg.Listen, ""); err != nil {
 		t.Fatal(err)
 	}
 	srv.answer()

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"time"
+
+	"webcodex/eventlog"
+)
+
+// Config is what an operator may choose for a server, as `up` was told it.
+type Config struct {
+	// Durability is what an answer promises: always, group or process (faults.md 2.1).
+	Durability eventlog.Durability
+	// Listen is HOST:PORT on loopback; empty: the port that the data directory remembers.
+	Listen string
+	// PublicURL is https://NAME under which a tunnel reaches this server; empty: none.
+	PublicURL string
+	// HotSessions is how many Sessions are kept in memory, 0: none; correctness never depends
+	// on it (hot_session_capacity_target, SES-27).
+	HotSessions int
+	// RetainedSessions is how many Closed Sessions are kept before the oldest are removed
+	// (historical_session_retention_limit, SES-33).
+	RetainedSessions int
+	// History says what of the log is kept beyond what is alive.
+	History HistoryConfig
+	// LogMaxBytes is the log's budget in bytes; 0: a share of the free space at the first start.
+	LogMaxBytes int64
+	// ScrubRate is how many bytes a second the background check of the log may read; 0: it is
+	// off. ScrubInterval is how often it begins anew.
+	ScrubRate     int64
+	ScrubInterval time.Duration
+}
+
+// HistoryConfig bounds what the log keeps for forensic replay (EVT-04).
+type HistoryConfig struct {
+	// Policy is full, which keeps what the other two bounds allow, or tail, which keeps what
+	// read models still need.
+	Policy string
+	// MaxAge of a commit that nothing alive needs; 0: no bound.
+	MaxAge time.Duration
+	// MaxBytes of the whole log before its oldest blocks leave; 0: no bound.
+	MaxBytes int64
+}
+
+// History policies.
+const (
+	HistoryFull = "full"
+	HistoryTail = "tail"
+)
+
+// DefaultConfig is what holds where nobody chose.
+func DefaultConfig() Config {
+	return Config{
+		Durability: eventlog.Always, HotSessions: 100, RetainedSessions: 1000,
+		History:   HistoryConfig{Policy: HistoryFull, MaxAge: 90 * 24 * time.Hour, MaxBytes: 4 << 30},
+		ScrubRate: 16 << 20, ScrubInterval: 24 * time.Hour,
+	}
+}
