@@ -69,6 +69,10 @@ func compileValue(t reflect.Type) value {
 	case reflect.Pointer, reflect.Slice:
 		e := compileValue(t.Elem())
 		v.elem = &e
+	case reflect.Interface:
+		if t != eventType {
+			panic(fmt.Sprintf("%s cannot be stored: of interfaces only Event is", t))
+		}
 	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64:
 	default:
 		panic(fmt.Sprintf("%s cannot be stored: a stored value is a string, a boolean, an integer, or a struct, pointer or list of these", t))

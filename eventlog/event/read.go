@@ -80,22 +80,11 @@ func (r *reader) events() []Event {
 		return out
 	}
 	for r.ok {
-		r.lit(`{"type":`)
-		name := r.string()
-		p, known := plans[name]
-		if !known {
-			r.ok = false
+		e := r.event()
+		if !r.ok {
 			break
 		}
-		r.lit(`,"data":`)
-		v := p.scratch.Get().(*reflect.Value)
-		r.plan(p, *v)
-		r.lit("}")
-		if r.ok {
-			out = append(out, v.Interface().(Event))
-		}
-		v.SetZero()
-		p.scratch.Put(v)
+		out = append(out, e)
 		if r.has("]") {
 			break
 		}
@@ -147,6 +136,10 @@ func (r *reader) value(t *value, v reflect.Value) {
 		}
 	case reflect.Slice:
 		r.slice(t, v)
+	case reflect.Interface:
+		if e := r.event(); r.ok {
+			v.Set(reflect.ValueOf(e))
+		}
 	case reflect.Int:
 		v.SetInt(r.intOf(strconv.IntSize))
 	default:

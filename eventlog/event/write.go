@@ -27,10 +27,7 @@ func appendCommit(b []byte, c Commit, names []string) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(append(b, `{"type":`...), names[i])
-		b = append(b, `,"data":`...)
-		b = plans[names[i]].append(b, reflect.ValueOf(e))
-		b = append(b, '}')
+		b = appendEvent(b, names[i], reflect.ValueOf(e))
 	}
 	return append(b, "]}"...)
 }
@@ -80,6 +77,8 @@ func (t *value) append(b []byte, v reflect.Value) []byte {
 			b = t.elem.append(b, v.Index(i))
 		}
 		return append(b, ']')
+	case reflect.Interface:
+		return appendEvent(b, nameOf[v.Elem().Type()], v.Elem())
 	default:
 		return strconv.AppendInt(b, v.Int(), 10)
 	}

@@ -1,0 +1,284 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"webcodex/eventlog/event"
+)
+
+// FoldVersion is the version of what a Session folds to and of the forms below. A change of
+// either that does not read the bytes of before takes the next number: state.db is then made
+// again from the log, and carried state of another version is refused.
+const FoldVersion = 1
+
+// Stored forms. Times are Unix milliseconds, as exact as the log's. New members go with
+// omitempty or omitzero.
+type (
+	coreForm struct {
+		ID             string                 `json:"id"`
+		Nonce          string                 `json:"nonce,omitempty"`
+		Authority      string                 `json:"authority,omitempty"`
+		Principal      string                 `json:"principal,omitempty"`
+		Project        event.ProjectRef       `json:"project,omitzero"`
+		Root           string                 `json:"root,omitempty"`
+		Title          string                 `json:"title,omitempty"`
+		Mode           event.Mode             `json:"mode"`
+		Guards         event.Guards           `json:"guards"`
+		Context        event.ExecutionContext `json:"context,omitzero"`
+		Lifecycle      Lifecycle              `json:"lifecycle"`
+		Created        int64                  `json:"created"`
+		Updated        int64                  `json:"updated"`
+		Version        uint64                 `json:"version"`
+		Observed       uint64                 `json:"observed,omitempty"`
+		Edited         bool                   `json:"edited,omitempty"`
+		Changed        uint64                 `json:"changed,omitempty"`
+		Open           []callForm             `json:"open,omitempty"`
+		Jobs           []jobForm              `json:"jobs,omitempty"`
+		Ended          []endedForm            `json:"ended,omitempty"`
+		Task           *excerptForm           `json:"task,omitempty"`
+		Unknown        []unknownForm          `json:"unknown,omitempty"`
+		UnknownDropped int                    `json:"unknown_dropped,omitempty"`
+		// Seq and Hash of the commit it stands at.
+		Seq  uint64 `json:"seq"`
+		Hash string `json:"hash"`
+	}
+	callForm struct {
+		Started event.ToolCallStarted `json:"started"`
+		Server  event.InstanceID      `json:"server"`
+		Actor   event.Actor           `json:"actor"`
+		At      int64                 `json:"at"`
+		Inv     event.InvocationID    `json:"inv,omitempty"`
+	}
+	jobForm struct {
+		Call      event.CallID     `json:"call"`
+		Tool      string           `json:"tool"`
+		Execution event.Execution  `json:"execution"`
+		Input     event.Input      `json:"input"`
+		Server    event.InstanceID `json:"server"`
+		At        int64            `json:"at"`
+	}
+	endedForm struct {
+		Execution   event.ExecutionID    `json:"execution"`
+		Tool        string               `json:"tool"`
+		ExitCode    *int                 `json:"exit_code,omitempty"`
+		FailureKind string               `json:"failure_kind,omitempty"`
+		State       event.ExecutionState `json:"state,omitempty"`
+		DurationMS  int64                `json:"duration_ms"`
+	}
+	excerptForm struct {
+		Text      string `json:"text"`
+		Truncated bool   `json:"truncated,omitempty"`
+	}
+	unknownForm struct {
+		Execution event.ExecutionID `json:"execution,omitempty"`
+		Call      event.CallID      `json:"call,omitempty"`
+		Tool      string            `json:"tool"`
+		At        int64             `json:"at"`
+		Version   uint64            `json:"version"`
+	}
+	itemForm struct {
+		Seq     uint64             `json:"seq"`
+		Version uint64             `json:"version"`
+		Index   int                `json:"index,omitempty"`
+		At      int64              `json:"at"`
+		Inv     event.InvocationID `json:"inv,omitempty"`
+		Event   event.Event        `json:"event"`
+	}
+	viewForm struct {
+		V        int        `json:"v"`
+		Core     coreForm   `json:"core"`
+		Observed uint64     `json:"observed,omitempty"`
+		Items    []itemForm `json:"items,omitempty"`
+	}
+)
+
+var (
+	coreForms = event.NewForm[coreForm]()
+	itemForms = event.NewForm[itemForm]()
+	viewForms = event.NewForm[viewForm]()
+)
+
+// AppendCore writes the bytes of a core and of the commit it stands at.
+func AppendCore(b []byte, c Core, seq uint64, hash string) []byte {
+	f := formOfCore(c, seq, hash)
+	return coreForms.Append(b, &f)
+}
+
+// DecodeCore reads what AppendCore wrote. Anything else, a member it does not know too, is an
+// error (RES-05), as is a mode or a lifecycle outside the enum (RES-07).
+func DecodeCore(b []byte) (c Core, seq uint64, hash string, err error) {
+	var f coreForm
+	if err := coreForms.Read(b, &f); err != nil {
+		return Core{}, 0, "", fmt.Errorf("core: %w", err)
+	}
+	if c, err = f.core(); err != nil {
+		return Core{}, 0, "", err
+	}
+	return c, f.Seq, f.Hash, nil
+}
+
+// AppendItem writes the bytes of one tail event.
+func AppendItem(b []byte, it Item) []byte {
+	f := formOfItem(it)
+	return itemForms.Append(b, &f)
+}
+
+// DecodeItem reads what AppendItem wrote.
+func DecodeItem(b []byte) (Item, error) {
+	var f itemForm
+	if err := itemForms.Read(b, &f); err != nil {
+		return Item{}, fmt.Errorf("event: %w", err)
+	}
+	return f.item()
+}
+
+// EncodeView writes a whole Session, for carried state. DecodeView gives an equal one.
+func EncodeView(v View) []byte {
+	items := v.Tail.Items()
+	f := viewForm{V: FoldVersion, Core: formOfCore(v.Core, v.Seq, v.Hash), Observed: v.Tail.Observed, Items: make([]itemForm, len(items))}
+	for i, it := range items {
+		f.Items[i] = formOfItem(it)
+	}
+	return viewForms.Append(make([]byte, 0, 1024+512*len(items)), &f)
+}
+
+// DecodeView reads what EncodeView wrote, of this fold version.
+func DecodeView(b []byte) (View, error) {
+	var f viewForm
+	if err := viewForms.Read(b, &f); err != nil {
+		return View{}, fmt.Errorf("session: %w", err)
+	}
+	if f.V != FoldVersion {
+		return View{}, fmt.Errorf("session: fold version %d, this program reads %d", f.V, FoldVersion)
+	}
+	c, err := f.Core.core()
+	if err != nil {
+		return View{}, err
+	}
+	items := make([]Item, len(f.Items))
+	for i := range f.Items {
+		if items[i], err = f.Items[i].item(); err != nil {
+			return View{}, err
+		}
+	}
+	t, err := NewTail(items, f.Observed)
+	if err != nil {
+		return View{}, err
+	}
+	return View{Core: c, Tail: t, Seq: f.Core.Seq, Hash: f.Core.Hash}, nil
+}
+
+// NewTail makes a tail of retained events, oldest first; it owns the slice from now on.
+// observed is never less than what is retained (RES-14). Events without a gap up to observed
+// are all it takes, at most MaxTail of them (EVT-01).
+func NewTail(items []Item, observed uint64) (Tail, error) {
+	if n := len(items); n > 0 {
+		observed = max(observed, items[n-1].Seq, uint64(n))
+	}
+	items = items[max(0, len(items)-MaxTail):]
+	first := observed - uint64(len(items)) + 1
+	for i := range items {
+		if items[i].Seq != first+uint64(i) {
+			return Tail{}, errGap
+		}
+	}
+	t := Tail{Observed: observed}
+	if len(items) > 0 {
+		t.buf, t.end = &buffer{items: items}, len(items)
+		t.buf.claimed.Store(int64(len(items)))
+	}
+	return t, nil
+}
+
+var (
+	errGap       = errors.New("the retained events of a Session have a gap")
+	errMode      = errors.New("the Session has a mode that is none")
+	errLifecycle = errors.New("the Session has a lifecycle that is none")
+	errEvent     = errors.New("an event in a Session's tail is none of those kept there")
+)
+
+func formOfCore(c Core, seq uint64, hash string) coreForm {
+	f := coreForm{ID: string(c.ID), Nonce: c.Nonce, Authority: c.Authority, Principal: c.Principal, Project: c.Project, Root: c.Root,
+		Title: c.Title, Mode: c.Mode, Guards: c.Guards, Context: c.Context, Lifecycle: c.Lifecycle,
+		Created: c.CreatedAt.UnixMilli(), Updated: c.UpdatedAt.UnixMilli(), Version: c.Version, Observed: c.Observed,
+		Edited: c.Edited, Changed: c.ChangedVersion, UnknownDropped: c.UnknownDropped, Seq: seq, Hash: hash}
+	for _, o := range openCalls(c) {
+		f.Open = append(f.Open, callForm{o.Started, o.Server, o.Actor, o.At.UnixMilli(), o.Inv})
+	}
+	for _, j := range openJobs(c) {
+		f.Jobs = append(f.Jobs, jobForm{j.Call, j.Tool, j.Execution, j.Input, j.Server, j.At.UnixMilli()})
+	}
+	for _, e := range c.Ended {
+		f.Ended = append(f.Ended, endedForm(e))
+	}
+	for _, u := range c.Unknown {
+		f.Unknown = append(f.Unknown, unknownForm{u.Execution, u.Call, u.Tool, u.At.UnixMilli(), u.Version})
+	}
+	if c.Task != nil {
+		f.Task = &excerptForm{c.Task.Text, c.Task.Truncated}
+	}
+	return f
+}
+
+func (f *coreForm) core() (Core, error) {
+	if f.Lifecycle != "" && f.Mode != event.ModeNormal && f.Mode != event.ModeReadOnly {
+		return Core{}, errMode
+	}
+	if f.Lifecycle != "" && f.Lifecycle != Active && f.Lifecycle != Closed {
+		return Core{}, errLifecycle
+	}
+	c := Core{ID: event.SessionID(f.ID), Nonce: f.Nonce, Authority: f.Authority, Principal: f.Principal, Project: f.Project,
+		Root: f.Root, Title: f.Title, Mode: f.Mode, Guards: f.Guards, Context: f.Context, Lifecycle: f.Lifecycle,
+		CreatedAt: timeOf(f.Created), UpdatedAt: timeOf(f.Updated), Version: f.Version, Observed: f.Observed, Edited: f.Edited,
+		ChangedVersion: f.Changed, UnknownDropped: f.UnknownDropped}
+	if len(f.Open) > 0 {
+		c.Open = make(map[event.CallID]OpenCall, len(f.Open))
+	}
+	for _, o := range f.Open {
+		c.Open[o.Started.Call] = OpenCall{o.Started, o.Server, o.Actor, timeOf(o.At), o.Inv}
+	}
+	if len(f.Jobs) > 0 {
+		c.Jobs = make(map[event.ExecutionID]OpenJob, len(f.Jobs))
+	}
+	for _, j := range f.Jobs {
+		c.Jobs[j.Execution.ID] = OpenJob{j.Call, j.Tool, j.Execution, j.Input, j.Server, timeOf(j.At)}
+	}
+	for _, e := range f.Ended {
+		c.Ended = append(c.Ended, EndedJob(e))
+	}
+	for _, u := range f.Unknown {
+		c.Unknown = append(c.Unknown, Unknown{u.Execution, u.Call, u.Tool, timeOf(u.At), u.Version})
+	}
+	if f.Task != nil {
+		c.Task = &Excerpt{f.Task.Text, f.Task.Truncated}
+	}
+	return c, nil
+}
+
+func formOfItem(it Item) itemForm {
+	return itemForm{it.Seq, it.Version, it.Index, it.At.UnixMilli(), it.Inv, it.Event}
+}
+
+func (f *itemForm) item() (Item, error) {
+	e, ok := f.Event.(event.SessionEvent)
+	if !ok {
+		return Item{}, errEvent
+	}
+	it := Item{Seq: f.Seq, Version: f.Version, Index: f.Index, Kind: TailKind(e), At: timeOf(f.At), Inv: f.Inv, Event: e}
+	switch e := e.(type) {
+	case event.ToolCallStarted:
+		it.Role = e.Role
+	case event.ToolCallFinished:
+		it.Role = e.Role
+	default: // only calls have roles
+	}
+	if it.Kind == "" {
+		return Item{}, errEvent
+	}
+	return it, nil
+}
+
+// timeOf undoes UnixMilli, of the zero time too.
+func timeOf(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
