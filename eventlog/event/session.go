@@ -62,6 +62,19 @@ type ContextUpdated struct {
 	Previous ExecutionContext `json:"previous"`
 }
 
+// InstructionFile is the fingerprint of an instruction file (AGENTS.md, CLAUDE.md).
+type InstructionFile struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"` // of the whole file
+	Bytes  int64  `json:"bytes"`
+}
+
+// InstructionsObserved replaces what the Session knows of the Project's instruction files:
+// those that were there at a start or resume, never their text (STA-14, STA-16).
+type InstructionsObserved struct {
+	Sources []InstructionFile `json:"sources,omitempty"`
+}
+
 // SessionClosed ends a Session; nothing reopens it (SES-23).
 type SessionClosed struct{}
 
@@ -211,20 +224,22 @@ type ExecutionReconciled struct {
 	Effect    Effect      `json:"effect"`
 }
 
-func (SessionCreated) isEvent()      {}
-func (InstructionAccepted) isEvent() {}
-func (ContextUpdated) isEvent()      {}
-func (SessionClosed) isEvent()       {}
-func (ToolCallStarted) isEvent()     {}
-func (ToolCallFinished) isEvent()    {}
-func (ExecutionFinished) isEvent()   {}
-func (ExecutionReconciled) isEvent() {}
+func (SessionCreated) isEvent()       {}
+func (InstructionAccepted) isEvent()  {}
+func (ContextUpdated) isEvent()       {}
+func (InstructionsObserved) isEvent() {}
+func (SessionClosed) isEvent()        {}
+func (ToolCallStarted) isEvent()      {}
+func (ToolCallFinished) isEvent()     {}
+func (ExecutionFinished) isEvent()    {}
+func (ExecutionReconciled) isEvent()  {}
 
-func (SessionCreated) isSession()      {}
-func (InstructionAccepted) isSession() {}
-func (ContextUpdated) isSession()      {}
-func (SessionClosed) isSession()       {}
-func (ToolCallStarted) isSession()     {}
-func (ToolCallFinished) isSession()    {}
-func (ExecutionFinished) isSession()   {}
-func (ExecutionReconciled) isSession() {}
+func (SessionCreated) isSession()       {}
+func (InstructionAccepted) isSession()  {}
+func (ContextUpdated) isSession()       {}
+func (InstructionsObserved) isSession() {}
+func (SessionClosed) isSession()        {}
+func (ToolCallStarted) isSession()      {}
+func (ToolCallFinished) isSession()     {}
+func (ExecutionFinished) isSession()    {}
+func (ExecutionReconciled) isSession()  {}

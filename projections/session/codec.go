@@ -17,29 +17,30 @@ const FoldVersion = 1
 // omitempty or omitzero.
 type (
 	coreForm struct {
-		ID             string                 `json:"id"`
-		Nonce          string                 `json:"nonce,omitempty"`
-		Authority      string                 `json:"authority,omitempty"`
-		Principal      string                 `json:"principal,omitempty"`
-		Project        event.ProjectRef       `json:"project,omitzero"`
-		Root           string                 `json:"root,omitempty"`
-		Title          string                 `json:"title,omitempty"`
-		Mode           event.Mode             `json:"mode"`
-		Guards         event.Guards           `json:"guards"`
-		Context        event.ExecutionContext `json:"context,omitzero"`
-		Lifecycle      Lifecycle              `json:"lifecycle"`
-		Created        int64                  `json:"created"`
-		Updated        int64                  `json:"updated"`
-		Version        uint64                 `json:"version"`
-		Observed       uint64                 `json:"observed,omitempty"`
-		Edited         bool                   `json:"edited,omitempty"`
-		Changed        uint64                 `json:"changed,omitempty"`
-		Open           []callForm             `json:"open,omitempty"`
-		Jobs           []jobForm              `json:"jobs,omitempty"`
-		Ended          []endedForm            `json:"ended,omitempty"`
-		Task           *excerptForm           `json:"task,omitempty"`
-		Unknown        []unknownForm          `json:"unknown,omitempty"`
-		UnknownDropped int                    `json:"unknown_dropped,omitempty"`
+		ID             string                  `json:"id"`
+		Nonce          string                  `json:"nonce,omitempty"`
+		Authority      string                  `json:"authority,omitempty"`
+		Principal      string                  `json:"principal,omitempty"`
+		Project        event.ProjectRef        `json:"project,omitzero"`
+		Root           string                  `json:"root,omitempty"`
+		Title          string                  `json:"title,omitempty"`
+		Mode           event.Mode              `json:"mode"`
+		Guards         event.Guards            `json:"guards"`
+		Context        event.ExecutionContext  `json:"context,omitzero"`
+		Instructions   []event.InstructionFile `json:"instructions,omitempty"`
+		Lifecycle      Lifecycle               `json:"lifecycle"`
+		Created        int64                   `json:"created"`
+		Updated        int64                   `json:"updated"`
+		Version        uint64                  `json:"version"`
+		Observed       uint64                  `json:"observed,omitempty"`
+		Edited         bool                    `json:"edited,omitempty"`
+		Changed        uint64                  `json:"changed,omitempty"`
+		Open           []callForm              `json:"open,omitempty"`
+		Jobs           []jobForm               `json:"jobs,omitempty"`
+		Ended          []endedForm             `json:"ended,omitempty"`
+		Task           *excerptForm            `json:"task,omitempty"`
+		Unknown        []unknownForm           `json:"unknown,omitempty"`
+		UnknownDropped int                     `json:"unknown_dropped,omitempty"`
 		// Seq and Hash of the commit it stands at.
 		Seq  uint64 `json:"seq"`
 		Hash string `json:"hash"`
@@ -201,7 +202,7 @@ var (
 
 func formOfCore(c Core, seq uint64, hash string) coreForm {
 	f := coreForm{ID: string(c.ID), Nonce: c.Nonce, Authority: c.Authority, Principal: c.Principal, Project: c.Project, Root: c.Root,
-		Title: c.Title, Mode: c.Mode, Guards: c.Guards, Context: c.Context, Lifecycle: c.Lifecycle,
+		Title: c.Title, Mode: c.Mode, Guards: c.Guards, Context: c.Context, Instructions: c.Instructions, Lifecycle: c.Lifecycle,
 		Created: c.CreatedAt.UnixMilli(), Updated: c.UpdatedAt.UnixMilli(), Version: c.Version, Observed: c.Observed,
 		Edited: c.Edited, Changed: c.ChangedVersion, UnknownDropped: c.UnknownDropped, Seq: seq, Hash: hash}
 	for _, o := range openCalls(c) {
@@ -230,7 +231,7 @@ func (f *coreForm) core() (Core, error) {
 		return Core{}, errLifecycle
 	}
 	c := Core{ID: event.SessionID(f.ID), Nonce: f.Nonce, Authority: f.Authority, Principal: f.Principal, Project: f.Project,
-		Root: f.Root, Title: f.Title, Mode: f.Mode, Guards: f.Guards, Context: f.Context, Lifecycle: f.Lifecycle,
+		Root: f.Root, Title: f.Title, Mode: f.Mode, Guards: f.Guards, Context: f.Context, Instructions: f.Instructions, Lifecycle: f.Lifecycle,
 		CreatedAt: timeOf(f.Created), UpdatedAt: timeOf(f.Updated), Version: f.Version, Observed: f.Observed, Edited: f.Edited,
 		ChangedVersion: f.Changed, UnknownDropped: f.UnknownDropped}
 	if len(f.Open) > 0 {

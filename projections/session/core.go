@@ -75,10 +75,12 @@ type Core struct {
 	Mode      event.Mode
 	Guards    event.Guards
 	Context   event.ExecutionContext
-	Lifecycle Lifecycle
-	CreatedAt time.Time
-	UpdatedAt time.Time
-	Version   uint64
+	// Instructions are the instruction files as last observed for the Session, by path.
+	Instructions []event.InstructionFile
+	Lifecycle    Lifecycle
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Version      uint64
 	// Observed counts tail events ever seen (EVT-06).
 	Observed uint64
 	// Edited is sticky: the Session changed the repository (EVT-34).
@@ -139,6 +141,8 @@ func (c Core) apply(cm event.Commit, e event.SessionEvent) Core {
 		}
 	case event.ContextUpdated:
 		c.Context = e.Context
+	case event.InstructionsObserved:
+		c.Instructions = e.Sources
 	case event.SessionClosed:
 		c.Lifecycle = Closed
 	case event.ToolCallStarted:
@@ -239,7 +243,7 @@ func TailKind(e event.SessionEvent) Kind {
 			return KindValidationJobDone
 		}
 		return ""
-	case event.SessionCreated, event.ExecutionReconciled, event.SessionRefBound, event.SessionCarried:
+	case event.SessionCreated, event.InstructionsObserved, event.ExecutionReconciled, event.SessionRefBound, event.SessionCarried:
 		return ""
 	}
 	return ""

@@ -201,6 +201,13 @@ func drawPaths(t *rapid.T, most int) []string {
 	}), 0, most).Draw(t, "paths")
 }
 
+func drawInstructionFiles(t *rapid.T) []event.InstructionFile {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event.InstructionFile {
+		return event.InstructionFile{Path: rapid.SampledFrom([]string{"AGENTS.md", "CLAUDE.md"}).Draw(t, "file"),
+			SHA256: rapid.StringMatching(`[0-9a-f]{64}`).Draw(t, "sha256"), Bytes: rapid.Int64Range(0, 1<<20).Draw(t, "bytes")}
+	}), 0, 2).Draw(t, "sources")
+}
+
 func drawValidation(t *rapid.T) *event.Validation {
 	if rapid.IntRange(0, 2).Draw(t, "validates") > 0 {
 		return nil
@@ -230,6 +237,8 @@ func drawHistory(t *rapid.T, most int) *history {
 			case k == 0:
 				events = append(events, event.InstructionAccepted{Text: hostileText(t, 200), Continuation: "resumed",
 					PreviousMode: event.ModeNormal, Mode: event.ModeReadOnly, Guards: event.Guards{DenyWrite: true, DenyShell: true}})
+			case k == 1 && rapid.Bool().Draw(t, "files"):
+				events = append(events, event.InstructionsObserved{Sources: drawInstructionFiles(t)})
 			case k == 1:
 				events = append(events, event.ContextUpdated{Context: event.ExecutionContext{DefaultCwd: hostileText(t, 20)}})
 			case k <= 4 || len(open)+len(jobs) == 0:

@@ -56,6 +56,8 @@ func tell(e event.SessionEvent) string {
 	case event.ContextUpdated:
 		return fmt.Sprintf("defaults are now cwd %q, shell %q (were %q, %q)", brief(e.Context.DefaultCwd), brief(e.Context.DefaultShell),
 			brief(e.Previous.DefaultCwd), brief(e.Previous.DefaultShell))
+	case event.InstructionsObserved:
+		return tellInstructionFiles(e)
 	case event.SessionClosed:
 		return "the Session was closed"
 	case event.ToolCallStarted:
@@ -88,6 +90,21 @@ func tellInstruction(e event.InstructionAccepted) string {
 		s += fmt.Sprintf("; mode %s → %s", e.PreviousMode, e.Mode)
 	}
 	return s
+}
+
+func tellInstructionFiles(e event.InstructionsObserved) string {
+	if len(e.Sources) == 0 {
+		return "the Project's instruction files are gone"
+	}
+	var b strings.Builder
+	b.WriteString("instruction files seen:")
+	for i, f := range e.Sources {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " %s (%d bytes, %.12s)", brief(f.Path), f.Bytes, f.SHA256)
+	}
+	return b.String()
 }
 
 func tellStart(e event.ToolCallStarted) string {

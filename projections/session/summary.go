@@ -211,7 +211,7 @@ func showEvent(id event.SessionID, it Item) Event {
 			out.DurationMS = &e.DurationMS
 		}
 		out.Expectation, out.Validation = e.Expectation, e.Validation
-	case event.SessionClosed, event.SessionCreated, event.ExecutionReconciled, event.SessionRefBound, event.SessionCarried:
+	case event.SessionClosed, event.SessionCreated, event.InstructionsObserved, event.ExecutionReconciled, event.SessionRefBound, event.SessionCarried:
 	}
 	return out
 }
