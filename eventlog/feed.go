@@ -150,6 +150,8 @@ func (l *Log) apply(seq uint64, hash string, c event.Commit) {
 				l.epoch = e.Epoch
 			case event.LogTailLost:
 				l.epoch = e.Epoch
+			case event.LogRestored:
+				l.epoch = e.Epoch
 			default: // of other domains
 			}
 		}

@@ -28,6 +28,15 @@ type LogPruned struct {
 	Reason string `json:"reason"` // age, bytes, tail or operator
 }
 
+// LogRestored begins another history: the commits up to LastSeq came from a backup, and the
+// log they were copied from may have gone on without this one.
+type LogRestored struct {
+	Epoch   string `json:"epoch"`    // of what follows; tokens of before answer history_lost
+	From    string `json:"from"`     // epoch of the backup
+	LastSeq uint64 `json:"last_seq"` // the backup's newest commit
+}
+
+func (LogRestored) isEvent()       {}
 func (LogPruned) isEvent()         {}
 func (ProjectRegistered) isEvent() {}
 func (LogCreated) isEvent()        {}
