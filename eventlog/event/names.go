@@ -39,6 +39,7 @@ var stored = map[string]reflect.Type{
 	"log.restored":                  reflect.TypeFor[LogRestored](),
 	"access.carried":                reflect.TypeFor[AccessCarried](),
 	"retention.session_removed":     reflect.TypeFor[SessionRemoved](),
+	"retention.tombstones_dropped":  reflect.TypeFor[TombstonesDropped](),
 	"retention.renumbered":          reflect.TypeFor[TombstonesRenumbered](),
 	"retention.carried":             reflect.TypeFor[RetentionCarried](),
 }

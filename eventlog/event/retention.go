@@ -17,5 +17,12 @@ type TombstonesRenumbered struct {
 	Count uint64 `json:"count"`
 }
 
+// TombstonesDropped forgets the oldest Count tombstones: they have a bound of their own
+// (SES-36), and from then on their ids answer like ids that never were (SES-39).
+type TombstonesDropped struct {
+	Count uint64 `json:"count"`
+}
+
+func (TombstonesDropped) isEvent()    {}
 func (SessionRemoved) isEvent()       {}
 func (TombstonesRenumbered) isEvent() {}
