@@ -35,3 +35,11 @@ type Capture interface {
 	// the next Capture must hold the same changes again.
 	Written()
 }
+
+// Loader is a Model that reads its rows. Load is called once the file is open and fits, before
+// the first Apply, and again after each Reset, which closes the handle of before. The handle
+// is for queries alone, may be used by many goroutines, and sees whole transactions. A row
+// carries a Hash of its content; what does not match is told as an error, never shown.
+type Loader interface {
+	Load(ctx context.Context, db *sql.DB) error
+}
