@@ -61,3 +61,11 @@ const (
 	// spaceBytes appended end the reading's life early.
 	spaceBytes = 2 << 20
 )
+
+// Bounds of JetStream's block files.
+const (
+	// maxRecord bounds one stored record: a message, its subject and JetStream's framing.
+	maxRecord = maxMessage + 64<<10 + 4096
+	// maxBlock bounds a block file: JetStream's largest block or a single record.
+	maxBlock = 16 << 20
+)
