@@ -15,12 +15,17 @@ type View struct {
 	// Seq and Hash are of the last commit folded in.
 	Seq  uint64
 	Hash string
+
+	gather event.Gather // of carried state, while there is no other
 }
 
 // Apply folds the Session's next commit; one already folded (by version) changes nothing.
 func (v View) Apply(seq uint64, hash string, c event.Commit) View {
 	if c.Version <= v.Core.Version {
 		return v
+	}
+	if !v.rooted(c) {
+		return v.begin(seq, hash, c)
 	}
 	return View{Core: v.Core.Apply(c), Tail: v.Tail.Apply(c), Seq: seq, Hash: hash}
 }

@@ -1,0 +1,61 @@
+package session
+
+import (
+	"webcodex/eventlog/event"
+)
+
+// CarriedForm is the version of a Session's state as it lies in session.carried. Such state
+// outlives the program that wrote it, and nothing is left to fold it from: a form, once
+// written, is read for ever. A changed one takes the next number and a case in decodeCarried.
+const CarriedForm = 1
+
+// Carry gives a Session's state to be brought forward in its own commits, and the form it has.
+// The state is as of the commit at which v stands: the first part must be the next one.
+func Carry(v View) (form int, state []byte) { return CarriedForm, EncodeView(v) }
+
+func decodeCarried(s event.CarriedState) (View, bool) {
+	switch s.Form {
+	case CarriedForm:
+		v, err := DecodeView(s.State)
+		return v, err == nil
+	default: // of a newer program
+		return View{}, false
+	}
+}
+
+// Rootless reports whether the View has seen commits of a Session whose beginning has left the
+// log, and not yet the state that was carried forward for it.
+func (v View) Rootless() bool { return v.Core.Version > 0 && !v.Core.Exists() }
+
+// Gathered is what a rootless View holds of the state that is coming, for whoever keeps the
+// View over a restart.
+func (v View) Gathered() event.Gather { return v.gather }
+
+// WithGathered undoes Gathered.
+func (v View) WithGathered(g event.Gather) View {
+	v.gather = g
+	return v
+}
+
+// rooted reports whether the commit continues what v holds, so that its events mean something.
+func (v View) rooted(c event.Commit) bool {
+	return v.Core.Exists() || v.Core.Version+1 == c.Version && v.Core.Version == 0
+}
+
+// begin takes a commit of a Session whose first events have left the log. Only the whole of
+// the carried state makes a Session of it, and it must be the state directly before its parts.
+func (v View) begin(seq uint64, hash string, c event.Commit) View {
+	g, state := v.gather.Next(c)
+	out := View{Core: Core{Version: c.Version}, Seq: seq, Hash: hash, gather: g}
+	if state == nil {
+		return out
+	}
+	restored, ok := decodeCarried(*state)
+	part, _ := event.CarriedIn(c)
+	if !ok || !restored.Core.Exists() || string(restored.Core.ID) != c.Aggregate.ID ||
+		restored.Core.Version+uint64(part.Parts) != c.Version {
+		return out
+	}
+	restored.Core.Version, restored.Seq, restored.Hash = c.Version, seq, hash
+	return restored
+}
