@@ -17,10 +17,10 @@ type TombstonesRenumbered struct {
 	Count uint64 `json:"count"`
 }
 
-// TombstonesDropped forgets the oldest Count tombstones: they have a bound of their own
-// (SES-36), and from then on their ids answer like ids that never were (SES-39).
+// TombstonesDropped forgets the oldest tombstones: they have a bound of their own (SES-36).
+// From then on these ids answer like ids that never were, and so do their refs (SES-39).
 type TombstonesDropped struct {
-	Count uint64 `json:"count"`
+	Sessions []SessionID `json:"sessions"` // oldest first
 }
 
 func (TombstonesDropped) isEvent()    {}
