@@ -37,6 +37,8 @@ var stored = map[string]reflect.Type{
 	"access.token_rotated":          reflect.TypeFor[TokenRotated](),
 	"access.token_revoked":          reflect.TypeFor[TokenRevoked](),
 	"log.restored":                  reflect.TypeFor[LogRestored](),
+	"log.filled":                    reflect.TypeFor[LogFilled](),
+	"log.clock_confirmed":           reflect.TypeFor[LogClockConfirmed](),
 	"access.carried":                reflect.TypeFor[AccessCarried](),
 	"retention.session_removed":     reflect.TypeFor[SessionRemoved](),
 	"retention.tombstones_dropped":  reflect.TypeFor[TombstonesDropped](),

@@ -36,6 +36,18 @@ type LogRestored struct {
 	LastSeq uint64 `json:"last_seq"` // the backup's newest commit
 }
 
+// LogFilled means nothing. It takes up what is left of the newest block, so that what lies in
+// that block can leave with the prefix: nothing else ends a block before it is full.
+type LogFilled struct {
+	Fill string `json:"fill"` // zeros
+}
+
+// LogClockConfirmed says that an operator looked at the server's clock and found it right, so
+// that time may decide again what leaves the log.
+type LogClockConfirmed struct{}
+
+func (LogFilled) isEvent()         {}
+func (LogClockConfirmed) isEvent() {}
 func (LogRestored) isEvent()       {}
 func (LogPruned) isEvent()         {}
 func (ProjectRegistered) isEvent() {}
