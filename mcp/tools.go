@@ -6,6 +6,7 @@ var tools = []Tool{
 	listProjects,
 	startSession,
 	closeSession,
+	updateSessionContext,
 	listSessions,
 	readSessionSummary,
 	readSessionHandoff,

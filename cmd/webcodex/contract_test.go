@@ -21,6 +21,7 @@ import (
 var sample = map[string]args{
 	"work_on_project":            {"instruction": "go on"},
 	"close_session":              {},
+	"update_session_context":     {"execution_context": args{"default_cwd": "."}},
 	"read_session_summary":       {},
 	"read_session_handoff":       {},
 	"finish_coding_task":         {},

@@ -11,6 +11,16 @@ const (
 	// MaxCwd and MaxResource bound the execution defaults.
 	MaxCwd      = 4096
 	MaxResource = 80
+	// MaxInstructionFiles are the instruction files that a Session keeps in mind.
+	MaxInstructionFiles = 4
+	maxInstructionPath  = 120 // bytes
+	// MaxStartBytes bounds what work_on_project answers, on its real JSON (STA-22).
+	MaxStartBytes = 30 << 10
+	// maxConflictBytes bounds the conflicted paths of an answer on their real JSON; the count
+	// is always exact.
+	maxConflictBytes = 4 << 10
+	// maxRunnerChars bounds a name that a Runner tells: a branch, a reason.
+	maxRunnerChars = 256
 	// observeTimeout bounds the bootstrap observation; a slow Runner delays no Session.
 	observeTimeout = 20 * time.Second
 )

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"path"
+
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/internal/redact"
@@ -13,7 +15,8 @@ type ContextIn struct {
 	Resource     string `json:"resource,omitempty"`
 }
 
-// Event checks the defaults and gives their stored form. They need a Project.
+// Event checks the defaults and gives their stored form: the directory relative to the Project
+// and clean, "." for its root (EXE-05). They need a Project.
 func (in *ContextIn) Event(hasProject bool) (*event.ExecutionContext, error) {
 	if in == nil {
 		return nil, nil
@@ -25,8 +28,10 @@ func (in *ContextIn) Event(hasProject bool) (*event.ExecutionContext, error) {
 	invalid := func(field, why string) error {
 		return fault.New(fault.InvalidContext, "%s", why).WithField("execution_context." + field)
 	}
-	if in.DefaultCwd != "" {
-		if _, ok := redact.Path(in.DefaultCwd); !ok || len(in.DefaultCwd) > MaxCwd {
+	cwd := in.DefaultCwd
+	if cwd != "" {
+		clean, ok := redact.Path(cwd)
+		if cwd = path.Clean(cwd); !ok || clean != cwd {
 			return nil, invalid("default_cwd", "the default directory must be a path within the Project")
 		}
 	}
@@ -36,5 +41,5 @@ func (in *ContextIn) Event(hasProject bool) (*event.ExecutionContext, error) {
 	if in.Resource != "" {
 		return nil, fault.New(fault.Unavailable, "SSH resources are not available on this server").WithField("execution_context.resource")
 	}
-	return &event.ExecutionContext{DefaultCwd: in.DefaultCwd, DefaultShell: in.DefaultShell}, nil
+	return &event.ExecutionContext{DefaultCwd: cwd, DefaultShell: in.DefaultShell}, nil
 }

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 
 	"webcodex/eventlog/event"
@@ -21,6 +22,7 @@ type Start struct {
 	Instruction string // empty: a Session without a task (start_session)
 	Mode        event.Mode
 	Context     event.ExecutionContext
+	Files       []event.InstructionFile // instruction files seen at the start
 	Transport   string
 }
 
@@ -39,7 +41,7 @@ func DecideStart(s Start) ([]event.Event, error) {
 		events = append(events, event.InstructionAccepted{Text: redact.Text(s.Instruction, MaxInstruction), Continuation: Created,
 			RequestedMode: s.Mode, Mode: s.Mode, Guards: created.Guards, Transport: s.Transport})
 	}
-	return events, nil
+	return append(events, filesSeen(nil, s.Files)...), nil
 }
 
 // Continuations of work_on_project.
@@ -54,15 +56,16 @@ type Resume struct {
 	Mode        event.Mode // empty: keep
 	MayWrite    bool       // the caller holds the write scope
 	Context     *event.ExecutionContext
-	Transport   string
+	// Files are the instruction files that the Session knows from now on (Compare).
+	Files     []event.InstructionFile
+	Transport string
 }
 
 // DecideResume appends an instruction, a mode change and new defaults to an Active Session as
 // one unit, or refuses and leaves all as it was.
 func DecideResume(c session.Core, r Resume) ([]event.Event, error) {
 	if c.Lifecycle != session.Active {
-		return nil, fault.New(fault.SessionClosed, "this Session is closed; nothing reopens it").
-			WithNext("call work_on_project with the project to start a new Session")
+		return nil, closed()
 	}
 	mode := c.Mode
 	if r.Mode != "" {
@@ -86,7 +89,32 @@ func DecideResume(c session.Core, r Resume) ([]event.Event, error) {
 	if r.Context != nil && *r.Context != c.Context {
 		events = append(events, event.ContextUpdated{Context: *r.Context, Previous: c.Context})
 	}
-	return events, nil
+	return append(events, filesSeen(c.Instructions, r.Files)...), nil
+}
+
+// filesSeen is the event of instruction files that differ from those known, or none (STA-16).
+func filesSeen(known, seen []event.InstructionFile) []event.Event {
+	if slices.Equal(known, seen) {
+		return nil
+	}
+	return []event.Event{event.InstructionsObserved{Sources: seen}}
+}
+
+func closed() error {
+	return fault.New(fault.SessionClosed, "this Session is closed; nothing reopens it").
+		WithNext("call work_on_project with the project to start a new Session")
+}
+
+// DecideContext replaces the execution defaults of an Active Session; equal ones change
+// nothing.
+func DecideContext(c session.Core, to event.ExecutionContext) ([]event.Event, error) {
+	switch {
+	case c.Lifecycle != session.Active:
+		return nil, closed()
+	case to == c.Context:
+		return nil, nil
+	}
+	return []event.Event{event.ContextUpdated{Context: to, Previous: c.Context}}, nil
 }
 
 // DecideClose closes an Active Session; a Closed one stays as it is without a second event.

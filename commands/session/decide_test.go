@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
@@ -158,6 +159,65 @@ func TestCheckInstruction(t *testing.T) {
 	} {
 		if got := fault.KindOf(CheckInstruction(text)); got != want {
 			t.Errorf("%d bytes: %q, want %q", len(text), got, want)
+		}
+	}
+}
+
+// One event tells the new and the previous defaults; equal ones and a Closed Session give none.
+//
+// Covers: SES-24
+func TestDecideContext(t *testing.T) {
+	pkg, sh := event.ExecutionContext{DefaultCwd: "pkg"}, event.ExecutionContext{DefaultShell: "sh"}
+	active := started(t, Start{Instruction: "x", Context: sh})
+	for name, tc := range map[string]struct {
+		given [][]event.Event
+		when  event.ExecutionContext
+		then  []event.Event
+		kind  fault.Kind
+	}{
+		"replaces":      {[][]event.Event{active}, pkg, []event.Event{event.ContextUpdated{Context: pkg, Previous: sh}}, ""},
+		"clears":        {[][]event.Event{active}, event.ExecutionContext{}, []event.Event{event.ContextUpdated{Previous: sh}}, ""},
+		"equal":         {[][]event.Event{active}, sh, nil, ""},
+		"back again":    {[][]event.Event{active, {event.ContextUpdated{Context: pkg, Previous: sh}}}, sh, []event.Event{event.ContextUpdated{Context: sh, Previous: pkg}}, ""},
+		"closed":        {[][]event.Event{active, {event.SessionClosed{}}}, pkg, nil, fault.SessionClosed},
+		"closed, equal": {[][]event.Event{active, {event.SessionClosed{}}}, sh, nil, fault.SessionClosed},
+	} {
+		got, err := DecideContext(given(t, tc.given...), tc.when)
+		if k := fault.KindOf(err); k != tc.kind {
+			t.Errorf("%s: kind %q", name, k)
+		}
+		if d := cmp.Diff(tc.then, got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// Instruction files that differ from those known are one more event of the same unit.
+//
+// Covers: STA-10, STA-16
+func TestDecideInstructionFiles(t *testing.T) {
+	one, two := []event.InstructionFile{{Path: "AGENTS.md", SHA256: "1"}}, []event.InstructionFile{{Path: "AGENTS.md", SHA256: "2"}}
+	first := started(t, Start{Instruction: "x", Files: one})
+	if got := first[len(first)-1]; !cmp.Equal(got, event.Event(event.InstructionsObserved{Sources: one})) || len(first) != 3 {
+		t.Errorf("%+v", first)
+	}
+	if got := started(t, Start{Instruction: "x"}); len(got) != 2 {
+		t.Errorf("no files: %+v", got)
+	}
+	for name, tc := range map[string]struct {
+		files []event.InstructionFile
+		more  []event.Event
+	}{
+		"same":    {one, nil},
+		"changed": {two, []event.Event{event.InstructionsObserved{Sources: two}}},
+		"gone":    {nil, []event.Event{event.InstructionsObserved{}}},
+	} {
+		got, err := DecideResume(given(t, first), Resume{Instruction: "next", Files: tc.files})
+		if err != nil || len(got) == 0 {
+			t.Fatal(name, err)
+		}
+		if d := cmp.Diff(tc.more, got[1:], cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: %s", name, d)
 		}
 	}
 }

@@ -134,33 +134,19 @@ func TestCloseIsFinal(t *testing.T) {
 	e.Refused(calltest.Owner(call.ScopeCollaborate), &session.CloseSession, args{"session_id": string(s.SessionID)}, fault.InsufficientScope)
 }
 
-// Covers: STA-14
-func TestStartNamesInstructionFilesAndNotTheirText(t *testing.T) {
+// Next actions carry the Session, so that a model passes it on by itself.
+func TestNextActionsCarryTheSession(t *testing.T) {
 	e := calltest.New(t, nil)
-	scripted := e.Fleet.OnAsk
-	e.Fleet.OnAsk = func(op wire.Op, body json.RawMessage) (any, error) {
-		out, err := scripted(op, body)
-		if w, ok := out.(wire.ObserveWorkspaceOut); ok {
-			w.Instructions = &wire.InstructionSources{Status: "loaded", Sources: []wire.InstructionSource{{Path: "AGENTS.md", Status: "loaded"}}}
-			return w, err
-		}
-		return out, err
-	}
 	out := start(e, args{"project": alpha})
-	if out.Instructions.Status != "loaded" || len(out.Instructions.Sources) != 1 || out.Instructions.Sources[0].Path != "AGENTS.md" {
-		t.Errorf("%+v", out.Instructions)
-	}
-	if out.Navigation.Status != "not_observed" || out.Navigation.Available != nil {
-		t.Errorf("%+v", out.Navigation)
-	}
-	for _, n := range out.Next {
+	again := start(e, args{"session_id": string(out.SessionID), "instruction": "go on"})
+	for _, n := range append(out.Next, again.Next...) {
 		if n.Arguments["session_id"] != string(out.SessionID) {
 			t.Errorf("next action %s does not carry the Session: %v", n.Tool, n.Arguments)
 		}
 	}
 }
 
-func TestAStalledRunnerDelaysNoDecision(t *testing.T) {
+func TestARunnerThatCannotTellHoldsNobodyUp(t *testing.T) {
 	e := calltest.New(t, nil)
 	e.Fleet.OnAsk = func(wire.Op, json.RawMessage) (any, error) { return nil, fault.New(fault.Timeout, "slow") }
 	if out := start(e, args{"project": alpha}); out.Workspace.Status != "unavailable" || out.Continuation != "created" {

@@ -37,22 +37,26 @@ type WorkOut struct {
 
 // WorkspaceOut is what was seen of the working tree.
 type WorkspaceOut struct {
-	Status       string   `json:"status"`
-	ReasonCode   string   `json:"reason_code,omitempty"`
-	Branch       string   `json:"branch,omitempty"`
-	Head         string   `json:"head,omitempty"`
-	Detached     bool     `json:"detached"`
-	Conflicts    []string `json:"conflicts"`
-	ChangedFiles int      `json:"changed_files"`
+	Status     string `json:"status"`
+	ReasonCode string `json:"reason_code,omitempty"`
+	Branch     string `json:"branch,omitempty"`
+	Head       string `json:"head,omitempty"`
+	Detached   bool   `json:"detached"`
+	// Conflicts are as many conflicted paths as an answer holds; ConflictCount is exact.
+	Conflicts     []string `json:"conflicts"`
+	ConflictCount int      `json:"conflict_count"`
+	ChangedFiles  int      `json:"changed_files"`
 }
 
-// InstructionsOut names the Project's instruction files, never their text (STA-14).
-type InstructionsOut struct {
-	Status  string                   `json:"status"`
-	Sources []wire.InstructionSource `json:"sources"`
-}
+// Statuses of SemanticNavigation.
+const (
+	NavigationAvailable   = "available"
+	NavigationUnavailable = "unavailable"
+	NavigationNotObserved = "not_observed" // it had not answered by the time all else had
+)
 
-// SemanticNavigation says whether a language server was seen; it is never waited for.
+// SemanticNavigation says whether a language server was seen; it is never waited for. Available
+// is null where it was not observed.
 type SemanticNavigation struct {
 	Status    string `json:"status"`
 	Available *bool  `json:"available"`
@@ -77,20 +81,19 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	id, how, feedback := event.SessionID(""), Resumed, session.FreshFeedback()
+	w := WorkOut{SessionID: event.NewSessionID(), Continuation: Created, Feedback: session.FreshFeedback()}
 	if c.Session != nil {
-		id = c.Session.ID
-		feedback = feedbackBefore(c, id)
-		err = resumeWork(ctx, c, in, defaults)
+		w.SessionID, w.Continuation, w.Feedback = c.Session.ID, Resumed, feedbackBefore(c, c.Session.ID)
+		err = resumeWork(ctx, c, in, defaults, &w)
 	} else {
-		id, how = event.NewSessionID(), Created
-		err = startWork(ctx, c, id, in, defaults)
+		err = startWork(ctx, c, in, defaults, &w)
 	}
 	if err != nil {
 		return call.Result{}, err
 	}
-	core, _ := c.Sessions().Core(id)
-	return call.Result{Output: workOutput(core, how, feedback, observe(ctx, c, true))}, nil
+	core, _ := c.Sessions().Core(w.SessionID)
+	w.Session, w.Project, w.Next = HeadOf(core), projectName(core.Project), nextActions(core, w.Continuation)
+	return call.Result{Output: w}, nil
 }
 
 // checkWork refuses before anything is written.
@@ -123,53 +126,55 @@ func checkWork(c *call.Call, in WorkIn) error {
 	return nil
 }
 
-func startWork(ctx context.Context, c *call.Call, id event.SessionID, in WorkIn, defaults *event.ExecutionContext) error {
+// startWork makes the Session. What is seen of the Project comes first, so that all of the
+// start is one commit (STA-10).
+func startWork(ctx context.Context, c *call.Call, in WorkIn, defaults *event.ExecutionContext, w *WorkOut) error {
 	s := Start{Actor: c.Principal.Actor, Nonce: event.NewNonce(), Project: c.Project.Ref, Root: c.Target.Root,
 		Instruction: in.Instruction, Mode: event.Mode(in.SessionMode), Transport: c.Transport}
 	if defaults != nil {
 		s.Context = *defaults
 	}
-	_, err := c.Decide(ctx, event.SessionAggregate(id), func(time.Time) ([]event.Event, error) { return DecideStart(s) })
+	seen := w.observe(ctx, c)
+	w.Instructions, s.Files = Compare(nil, seen)
+	_, err := c.Decide(ctx, event.SessionAggregate(w.SessionID), func(time.Time) ([]event.Event, error) { return DecideStart(s) })
 	return err
 }
 
-func resumeWork(ctx context.Context, c *call.Call, in WorkIn, defaults *event.ExecutionContext) error {
-	id := c.Session.ID
+// resumeWork goes on with the Session. What would be refused is refused before the Runner is
+// asked, and decided again on the Session as it is then.
+func resumeWork(ctx context.Context, c *call.Call, in WorkIn, defaults *event.ExecutionContext, w *WorkOut) error {
 	r := Resume{Instruction: in.Instruction, Mode: event.Mode(in.SessionMode), MayWrite: c.HasScope(call.ScopeProjectWrite),
 		Context: defaults, Transport: c.Transport}
-	_, err := c.Decide(ctx, event.SessionAggregate(id), func(time.Time) ([]event.Event, error) {
-		core, _ := c.Sessions().Core(id)
+	if _, err := DecideResume(*c.Session, r); err != nil {
+		return err
+	}
+	seen := w.observe(ctx, c)
+	_, err := c.Decide(ctx, event.SessionAggregate(w.SessionID), func(time.Time) ([]event.Event, error) {
+		core, _ := c.Sessions().Core(w.SessionID)
+		w.Instructions, r.Files = Compare(core.Instructions, seen)
 		return DecideResume(core, r)
 	})
 	return err
 }
 
+// observe fills in what the Runner sees, and gives what it sees of instruction files.
+func (w *WorkOut) observe(ctx context.Context, c *call.Call) *wire.InstructionSources {
+	b := observeStart(ctx, c)
+	w.Workspace = WorkspaceOut{Status: b.workspace.Status, ReasonCode: b.workspace.Reason, Branch: b.workspace.Branch,
+		Head: b.workspace.Head, Detached: b.workspace.Detached, Conflicts: b.workspace.Conflicts,
+		ConflictCount: b.workspace.ConflictCount, ChangedFiles: b.workspace.ChangedFiles}
+	w.Navigation = b.navigation
+	return b.workspace.Instructions
+}
+
 // feedbackBefore tells of the attempt that the new instruction ends. The working tree plays
-// no part in it: it is observed after the instruction is in the log.
+// no part in it: it is shown beside it.
 func feedbackBefore(c *call.Call, id event.SessionID) session.Feedback {
 	v, ok := c.Sessions().View(id)
 	if !ok {
 		return session.FreshFeedback()
 	}
 	return session.NewFeedback(v, session.Snapshot{Server: c.Server(), IncludeValidation: true}, session.FeedbackPathsStart)
-}
-
-func workOutput(core session.Core, how string, feedback session.Feedback, w wire.ObserveWorkspaceOut) WorkOut {
-	out := WorkOut{SessionID: core.ID, Continuation: how, Session: HeadOf(core),
-		Workspace: WorkspaceOut{Status: w.Status, ReasonCode: w.Reason, Branch: w.Branch, Head: w.Head, Detached: w.Detached,
-			Conflicts: w.Conflicts, ChangedFiles: w.ChangedFiles},
-		Instructions: InstructionsOut{Status: "unavailable", Sources: []wire.InstructionSource{}},
-		Navigation:   SemanticNavigation{Status: "not_observed"},
-		Feedback:     feedback, Project: projectName(core.Project),
-	}
-	if w.Instructions != nil {
-		out.Instructions.Status = w.Instructions.Status
-		if w.Instructions.Sources != nil {
-			out.Instructions.Sources = w.Instructions.Sources
-		}
-	}
-	out.Next = nextActions(core, how)
-	return out
 }
 
 // nextActions carry the session_id, so that a model passes it on by itself.

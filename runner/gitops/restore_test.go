@@ -1,8 +1,6 @@
 package gitops
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -232,39 +230,6 @@ func TestFiltersAreNamed(t *testing.T) {
 		if !disabled {
 			t.Error("a configured filter is not told")
 		}
-	}
-}
-
-// Instruction files are named and fingerprinted; their text stays out.
-func TestInstructionFiles(t *testing.T) {
-	r := newRepo(t)
-	ask := func() *wire.InstructionSources {
-		return must(t, r.p, observeWorkspace, wire.ObserveWorkspaceIn{Instructions: true}).Instructions
-	}
-	if got := ask(); got.Status != "none" || got.Sources == nil {
-		t.Errorf("%+v", got)
-	}
-	r.write("AGENTS.md", "do this\n")
-	if got := ask(); got.Status != "loaded" || got.Sources[0].Bytes != 8 || got.Sources[0].SHA256 != fmt.Sprintf("%x", sha256.Sum256([]byte("do this\n"))) {
-		t.Errorf("%+v", got)
-	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(r.dir, "CLAUDE.md")); err != nil {
-		t.Fatal(err)
-	}
-	if got := ask(); got.Status != "partial" || got.Sources[1].Status != "outside_project" || got.Sources[1].SHA256 != "" {
-		t.Errorf("%+v", got)
-	}
-	replace(t, r, "CLAUDE.md", func(p string) error { return os.Symlink("AGENTS.md", p) })
-	if got := ask(); got.Status != "loaded" || got.Sources[1].SHA256 != got.Sources[0].SHA256 {
-		t.Errorf("%+v", got)
-	}
-	replace(t, r, "CLAUDE.md", func(p string) error { return os.Mkdir(p, 0o755) })
-	if got := ask(); got.Sources[1].Status != "not_regular" {
-		t.Errorf("%+v", got)
-	}
-	replace(t, r, "CLAUDE.md", func(p string) error { return os.WriteFile(p, make([]byte, maxInstructBytes+1), 0o644) })
-	if got := ask(); got.Sources[1].Status != "too_large" || got.Sources[1].Bytes != maxInstructBytes+1 {
-		t.Errorf("%+v", got)
 	}
 }
 

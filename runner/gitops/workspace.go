@@ -68,60 +68,51 @@ func lookAt(ctx context.Context, repo *git.Repo) (wire.ObserveWorkspaceOut, erro
 // findInstructions fingerprints the instruction files; their text is never read into an
 // answer (STA-14).
 func findInstructions(root *os.Root) wire.InstructionSources {
-	out := wire.InstructionSources{Status: "none", Sources: []wire.InstructionSource{}}
-	loaded := 0
-	for _, name := range instructionFiles {
-		s, found := instructionSource(root, name)
-		if !found {
-			continue
-		}
-		out.Sources = append(out.Sources, s)
-		if s.Status == "loaded" {
-			loaded++
-		}
-	}
-	switch {
-	case len(out.Sources) == 0:
-	case loaded == len(out.Sources):
-		out.Status = "loaded"
-	default:
-		out.Status = "partial"
+	out := wire.InstructionSources{Sources: make([]wire.InstructionSource, len(instructionFiles))}
+	for i, name := range instructionFiles {
+		out.Sources[i] = instructionSource(root, name)
 	}
 	return out
 }
 
-func instructionSource(root *os.Root, name string) (s wire.InstructionSource, found bool) {
-	s.Path = name
-	if _, err := root.Lstat(name); err != nil {
-		s.Status = "unreadable"
-		return s, !errors.Is(err, fs.ErrNotExist)
+func instructionSource(root *os.Root, name string) wire.InstructionSource {
+	s := wire.InstructionSource{Path: name}
+	if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		s.Status = wire.SourceNotFound
+		return s
 	}
+	// A FIFO must not hold the open, a device must not be read.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		s.Status = "unreadable"
-		return s, true
+		s.Status = wire.SourceUnreadable
+		return s
 	case err != nil: // os.Root says so of a link that leads out
-		s.Status = "outside_project"
-		return s, true
+		s.Status = wire.SourceOutside
+		return s
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		s.Status = "unreadable"
+		s.Status = wire.SourceUnreadable
+		return s
 	case !info.Mode().IsRegular():
-		s.Status = "not_regular"
+		s.Status = wire.SourceNotRegular
+		return s
 	case info.Size() > maxInstructBytes:
-		s.Status, s.Bytes = "too_large", info.Size()
-	default:
-		h := sha256.New()
-		n, err := io.Copy(h, io.LimitReader(f, maxInstructBytes))
-		if s.Bytes = n; err != nil {
-			s.Status = "unreadable"
-			return s, true
-		}
-		s.Status, s.SHA256 = "loaded", hex.EncodeToString(h.Sum(nil))
+		s.Status, s.Bytes = wire.SourceTooLarge, info.Size()
+		return s
 	}
-	return s, true
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, maxInstructBytes+1))
+	switch s.Bytes = n; {
+	case err != nil:
+		s.Status = wire.SourceUnreadable
+	case n > maxInstructBytes: // it grew
+		s.Status = wire.SourceTooLarge
+	default:
+		s.Status, s.SHA256 = wire.SourceLoaded, hex.EncodeToString(h.Sum(nil))
+	}
+	return s
 }

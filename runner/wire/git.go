@@ -6,6 +6,9 @@ package wire
 const (
 	// OpObserveWorkspace is what work_on_project shows of the working tree.
 	OpObserveWorkspace Op = "observe_workspace"
+	// OpObserveNavigation is what work_on_project shows of semantic navigation. A Runner without
+	// language servers does not offer it.
+	OpObserveNavigation Op = "observe_navigation"
 	// OpTrackedFiles lists the index.
 	OpTrackedFiles Op = "tracked_files"
 	// OpGitStatus lists changed and untracked files.
@@ -53,18 +56,34 @@ type ObserveWorkspaceOut struct {
 	Instructions *InstructionSources `json:"instructions,omitempty"`
 }
 
-// InstructionSources names the instruction files of a Project, never their text (STA-14).
+// InstructionSources names the instruction files of a Project that were looked for, there or
+// not, never their text (STA-14).
 type InstructionSources struct {
-	Status  string              `json:"status"` // loaded, none, partial
 	Sources []InstructionSource `json:"sources"`
 }
 
-// InstructionSource is one instruction file.
+// InstructionSource is one instruction file as it is now.
 type InstructionSource struct {
 	Path   string `json:"path"`
-	SHA256 string `json:"sha256,omitempty"` // of the whole file; empty unless status is loaded
+	SHA256 string `json:"sha256,omitempty"` // of the whole file; empty unless it could be read
 	Bytes  int64  `json:"bytes"`
-	Status string `json:"status"` // loaded, too_large, not_regular, unreadable, outside_project
+	Status string `json:"status"`
+}
+
+// Statuses of an InstructionSource. All but the first two say why it cannot be read.
+const (
+	SourceLoaded     = "loaded"
+	SourceNotFound   = "not_found"
+	SourceTooLarge   = "too_large"
+	SourceNotRegular = "not_regular"
+	SourceUnreadable = "unreadable"
+	SourceOutside    = "outside_project" // a symbolic link leads out
+)
+
+// ObserveNavigationOut tells whether a language server is ready for the Project.
+type ObserveNavigationOut struct {
+	Available bool   `json:"available"`
+	Reason    string `json:"reason_code,omitempty"` // of not available
 }
 
 // TrackedFilesIn selects index entries.

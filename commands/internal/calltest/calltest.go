@@ -142,6 +142,20 @@ func (e *Env) Events(id event.SessionID) []event.Event {
 	return out
 }
 
+// Append puts one commit of events into a Session, as other writers would have.
+func (e *Env) Append(id event.SessionID, events ...event.Event) {
+	e.T.Helper()
+	a := event.SessionAggregate(id)
+	head, err := e.Log.Head(a)
+	if err != nil {
+		e.T.Fatal(err)
+	}
+	if _, err := e.Log.Append(context.Background(), eventlog.Draft{ID: event.NewCommandID(), Aggregate: a, Expect: head, At: time.Now(),
+		Actor: Owner().Actor, Events: events}); err != nil {
+		e.T.Fatal(err)
+	}
+}
+
 // Commits of a Session, oldest first.
 func (e *Env) Commits(id event.SessionID) []event.Commit {
 	e.T.Helper()

@@ -18,6 +18,8 @@ type Fleet struct {
 	OnRun   func(ctx context.Context, x call.Execution) (call.Outcome, error)
 	OnAsk   func(op wire.Op, body json.RawMessage) (any, error)
 	OnQuery func(id event.ExecutionID) (wire.QueryReply, error)
+	// Capabilities are what the Runner says that it serves, set before the first call.
+	Capabilities []string
 
 	mu     sync.Mutex
 	gone   map[event.ProjectRef]bool
@@ -38,7 +40,7 @@ func NewFleet() *Fleet {
 	f.OnAsk = func(op wire.Op, _ json.RawMessage) (any, error) {
 		if op == wire.OpObserveWorkspace {
 			return wire.ObserveWorkspaceOut{Status: "clean", Branch: "main", Head: strings.Repeat("1", 40), Conflicts: []string{},
-				Instructions: &wire.InstructionSources{Status: "none"}}, nil
+				Instructions: &wire.InstructionSources{}}, nil
 		}
 		return nil, fault.New(fault.Unavailable, "not scripted: %s", op)
 	}
@@ -120,7 +122,9 @@ func (f *Fleet) Projects() []call.ProjectInfo {
 }
 
 // Runners implements call.Fleet.
-func (f *Fleet) Runners() []call.RunnerInfo { return nil }
+func (f *Fleet) Runners() []call.RunnerInfo {
+	return []call.RunnerInfo{{Client: Alpha.Client, Capabilities: f.Capabilities}}
+}
 
 // Ask implements call.Fleet.
 func (f *Fleet) Ask(_ context.Context, _ call.Target, op wire.Op, body json.RawMessage, _ time.Duration) (json.RawMessage, error) {
