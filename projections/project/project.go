@@ -33,6 +33,9 @@ func (s *Store) Apply(seq uint64, _ string, c event.Commit) {
 			s.known[p.Project] = p
 		}
 	}
+	if p, ok := carriedIn(c); ok {
+		s.known[p.Project] = p
+	}
 }
 
 // Registered is a Project as it was last registered.
