@@ -163,14 +163,18 @@ func (c *Call) guard(ctx context.Context) error {
 	return denied
 }
 
+func guardDenied(guard, why string) *fault.Error {
+	return fault.New(fault.SessionGuardDenied, "%s", why).WithReason(guard)
+}
+
 // denial is what the guards say about this tool, nil where they allow it.
 func (c *Call) denial(g event.Guards) *fault.Error {
 	var denied *fault.Error
 	switch {
 	case c.req.Spec.Class == Write && g.DenyWrite:
-		denied = fault.New(fault.SessionWriteDenied, "this Session is read-only: it may not change files")
+		denied = guardDenied("deny_write_tools", "this Session is read-only: it may not change files")
 	case c.req.Spec.Class == Execute && g.DenyShell:
-		denied = fault.New(fault.SessionShellDenied, "this Session is read-only: it may not run commands")
+		denied = guardDenied("deny_shell_tools", "this Session is read-only: it may not run commands")
 	default:
 		return nil
 	}

@@ -159,30 +159,39 @@ func TestClosedSessionAnswersReadsWithoutAPair(t *testing.T) {
 	}
 }
 
-// A guard's denial is evidence: one commit with start and finish (ruling 2).
+// A guard's denial is evidence: one commit with start and finish (ruling 2). Nothing is
+// offered to the Runner.
+//
+// Covers: SES-52
 func TestGuardDenialIsRecorded(t *testing.T) {
 	e := calltest.New(t, nil)
 	id := work(e, calltest.Alpha, "read_only")
-	for spec, kind := range map[*call.Spec]fault.Kind{
-		runs: fault.SessionShellDenied,
+	e.Fleet.OnRun = func(context.Context, call.Execution) (call.Outcome, error) {
+		t.Error("a denied command was offered")
+		return call.Outcome{}, fault.New(fault.Internal, "offered")
+	}
+	asks := len(e.Fleet.Asks())
+	for spec, guard := range map[*call.Spec]string{
+		runs: "deny_shell_tools",
 		tool(call.Write, func(context.Context, *call.Call) (call.Result, error) {
 			t.Error("a denied tool ran")
 			return call.Result{}, nil
-		}): fault.SessionWriteDenied,
+		}): "deny_write_tools",
 	} {
 		_, err := e.Call(spec, in{Project: calltest.Alpha.String(), SessionID: string(id)})
-		if fault.KindOf(err) != kind {
+		if f := fault.As(err); f == nil || f.Kind != fault.SessionGuardDenied || f.Reason != guard || f.StateChanged || f.CommandStarted {
 			t.Fatalf("%v", err)
 		}
 		commits := e.Commits(id)
 		last := commits[len(commits)-1]
 		f, ok := last.Events[len(last.Events)-1].(event.ToolCallFinished)
-		if !ok || len(last.Events) != 2 || f.Status != event.StatusFailed || f.Effect.State != event.NotStarted || f.ErrorKind != string(kind) {
+		if !ok || len(last.Events) != 2 || f.Status != event.StatusFailed || f.Effect != (event.Effect{State: event.NotStarted}) ||
+			f.ErrorKind != "session_guard_denied" {
 			t.Errorf("denial left %+v", last.Events)
 		}
 	}
-	if len(e.Fleet.Starts()) != 0 {
-		t.Error("a denied command was started")
+	if n := len(e.Fleet.Asks()); n != asks {
+		t.Errorf("the Runner was asked %d times", n-asks)
 	}
 }
 
@@ -344,7 +353,7 @@ func TestASessionNarrowedMeanwhileStartsNothing(t *testing.T) {
 		return runs.Run(ctx, c)
 	}
 	_, err := e.Call(&spec, in{Project: calltest.Alpha.String(), SessionID: string(id)})
-	if f := fault.As(err); f == nil || f.Kind != fault.SessionShellDenied || f.ExecutionState != "not_started" || len(e.Fleet.Starts()) != 0 {
+	if f := fault.As(err); f == nil || f.Kind != fault.SessionGuardDenied || f.ExecutionState != "not_started" || len(e.Fleet.Starts()) != 0 {
 		t.Errorf("%v, %d starts", err, len(e.Fleet.Starts()))
 	}
 }

@@ -203,7 +203,7 @@ func TestWritersNeedTheirRights(t *testing.T) {
 		a["project"] = alpha
 		e.Refused(calltest.Owner(call.ScopeProjectWrite), spec, a, fault.InsufficientScope)
 		a["session_id"] = id
-		if _, err := e.Call(spec, a); fault.KindOf(err) != fault.SessionWriteDenied {
+		if _, err := e.Call(spec, a); fault.KindOf(err) != fault.SessionGuardDenied {
 			t.Errorf("%s: %v", spec.Name, err)
 		}
 	}

@@ -145,7 +145,7 @@ func TestRestoreIsGuarded(t *testing.T) {
 	}
 	guarded := work(e, args{"session_mode": "read_only"})
 	_, err := e.Call(&git.Restore, args{"project": alpha, "session_id": guarded, "paths": paths})
-	if f := fault.As(err); f == nil || f.Kind != fault.SessionWriteDenied || f.ExecutionState != string(event.NotStarted) {
+	if f := fault.As(err); f == nil || f.Kind != fault.SessionGuardDenied || f.ExecutionState != string(event.NotStarted) {
 		t.Errorf("%v", err)
 	}
 	if done := finishes(e, guarded); len(done) != 1 || done[0].Status != event.StatusFailed || done[0].Effect.State != event.NotStarted {

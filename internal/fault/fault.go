@@ -28,8 +28,7 @@ const (
 	InvalidContext         Kind = "invalid_execution_context"
 	ContextNeedsProject    Kind = "session_execution_context_requires_project"
 	UpgradeDenied          Kind = "session_capability_upgrade_denied"
-	SessionWriteDenied     Kind = "session_write_denied" // guard of a read_only Session
-	SessionShellDenied     Kind = "session_shell_denied" // guard of a read_only Session
+	SessionGuardDenied     Kind = "session_guard_denied" // a guard of the Session forbids the tool
 	InsufficientScope      Kind = "insufficient_scope"
 	RunnerUnavailable      Kind = "runner_unavailable"
 	RunnerRefused          Kind = "runner_refused" // the Runner's own policy or fence said no
