@@ -37,6 +37,11 @@ const (
 	// batchSize messages of the feed are decoded at once, by at most so many decoders.
 	batchSize = 128
 	decoders  = 4
+	// progressStep commits lie between two calls of Options.Progress.
+	progressStep = 16384
+	// forgetInterval is how long a generation of heads lasts in memory; what nobody touches
+	// for two of them is read from the base again.
+	forgetInterval = time.Second
 	// feedPatience is how long a feed may be silent before the log is asked whether the
 	// awaited commit can be read at all.
 	feedPatience = time.Second

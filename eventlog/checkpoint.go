@@ -17,6 +17,8 @@ type checkpoint struct {
 	Hash       string     `json:"hash"`
 	Epoch      string     `json:"epoch"`
 	Durability Durability `json:"durability"`
+	// Pruned is the first sequence that the newest log.pruned allows; the log may begin there.
+	Pruned uint64 `json:"pruned,omitempty"`
 	// Clean is set by Close alone. Until then the store may end in an unclean stop.
 	Clean bool `json:"clean"`
 	// Boot names the life of the operating system: after an unclean stop in another one the
@@ -60,7 +62,16 @@ func (c checkpoint) lostTail(last uint64, boot string) (bool, error) {
 
 // writeCheckpoint records a commit that is on the disk.
 func (l *Log) writeCheckpoint(seq uint64, hash string, clean bool) error {
-	return l.dir.writeFile(checkpointName, checkpoint{Seq: seq, Hash: hash, Epoch: l.Epoch(),
+	l.checkpointMu.Lock()
+	defer l.checkpointMu.Unlock()
+	if seq < l.checkpointed {
+		return nil // a prune was faster than the loop
+	}
+	l.mu.RLock()
+	pruned := l.pruned
+	l.mu.RUnlock()
+	l.checkpointed = seq
+	return l.dir.writeFile(checkpointName, checkpoint{Seq: seq, Pruned: pruned, Hash: hash, Epoch: l.Epoch(),
 		Durability: l.opts.Durability, Clean: clean, Boot: l.boot})
 }
 

@@ -298,11 +298,9 @@ func (c *committer) drown() {
 
 // committed moves the chain and feeds the folds.
 func (l *Log) committed(e *entry) {
-	l.mu.Lock()
-	l.chain.heads[e.agg] = Head{Version: e.commit.Version, Seq: e.seq, Hash: e.hash}
-	l.mu.Unlock()
+	a := l.chain.moved(e.agg, e.seq, e.hash, e.commit, e.commit.Version == 1)
 	l.space.add(recordSize(e))
-	l.apply(e.seq, e.hash, e.commit)
+	l.apply(a)
 	l.applied.move(e.seq, e.hash)
 }
 

@@ -25,9 +25,16 @@ type message struct {
 // feed gives every message of [from, last] in order, over one unfiltered consumer on a
 // connection of its own. JetStream skips a record it cannot read without a word: a missing
 // sequence is damage and ends the feed before anything behind the hole is seen.
+//
+// JetStream begins silently at the first commit it has when from lies before, and waits
+// silently for what is to come when it lies behind the end. Neither is ever opened: fault
+// log_damaged with reason before_the_start or beyond_the_end.
 func (l *Log) feed(ctx context.Context, from, last uint64, fn func(message) error) error {
 	if from > last {
 		return nil
+	}
+	if err := l.feedable(ctx, from, last); err != nil {
+		return err
 	}
 	nc, err := l.auth.connect(grant{"feed", accountLog, everything()})
 	if err != nil {
@@ -54,7 +61,7 @@ func (l *Log) feed(ctx context.Context, from, last uint64, fn func(message) erro
 		}
 		seq, ok := streamSeq(m.Reply)
 		if !ok || seq != next {
-			return hole(next)
+			return l.missing(next)
 		}
 		if err := fn(message{seq: seq, subject: m.Subject, body: m.Data}); err != nil {
 			return err
@@ -77,7 +84,7 @@ func (l *Log) nextMessage(ctx context.Context, sub *nats.Subscription, seq uint6
 			return nil, fault.Wrap(err, fault.Internal, "the log cannot be read")
 		}
 		if _, err := l.get(ctx, seq); errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil, hole(seq)
+			return nil, l.missing(seq)
 		}
 		if time.Since(start) > feedStall {
 			return nil, fault.New(fault.LogDamaged, "the log stopped giving commits at sequence %d", seq).WithReason("feed_stalled")
@@ -89,11 +96,40 @@ func (l *Log) nextMessage(ctx context.Context, sub *nats.Subscription, seq uint6
 func (l *Log) get(ctx context.Context, seq uint64) (*jetstream.RawStreamMsg, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	s, err := l.js.Stream(ctx, streamName)
+	return l.stream.GetMsg(ctx, seq)
+}
+
+// feedable compares what is to be fed with what the stream has.
+func (l *Log) feedable(ctx context.Context, from, last uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	stream, err := l.js.Stream(ctx, streamName)
 	if err != nil {
-		return nil, err
+		return fault.Wrap(err, fault.Internal, "the log cannot be read")
 	}
-	return s.GetMsg(ctx, seq)
+	switch s := stream.CachedInfo().State; {
+	case s.Msgs == 0 || last > s.LastSeq:
+		return fault.New(fault.LogDamaged, "the log ends before sequence %d", last).WithReason(ResetBeyondEnd)
+	case from < s.FirstSeq && from >= l.opened.first:
+		return prunedMeanwhile(from)
+	case from < s.FirstSeq:
+		return fault.New(fault.LogDamaged, "the log begins after sequence %d", from).WithReason(ResetBeforeStart)
+	}
+	return nil
+}
+
+// missing is why a sequence cannot be had: a prune took it since the reader began, or it is
+// damage.
+func (l *Log) missing(seq uint64) error {
+	if seq < l.first.Load() {
+		return prunedMeanwhile(seq)
+	}
+	return hole(seq)
+}
+
+func prunedMeanwhile(seq uint64) error {
+	return fault.New(fault.Unavailable, "sequence %d left the log while it was read", seq).
+		WithReason("pruned").WithNext("read again; the log begins later now")
 }
 
 func cancelled(ctx context.Context) error {
@@ -121,17 +157,22 @@ func streamSeq(reply string) (uint64, bool) {
 	return seq, err == nil
 }
 
-// catchUp folds the whole log at start and compares it with the checkpoint.
-func (l *Log) catchUp(ctx context.Context, last uint64, cp checkpoint) error {
-	err := l.records(ctx, last, "", func(r record) error {
-		if r.seq == cp.Seq && r.hash != cp.Hash {
-			return fault.New(fault.LogDamaged, "sequence %d is not the commit that was made durable there", r.seq).
-				WithReason("foreign_log").WithNext("restore the data directory from a backup")
+// catchUp folds [from, last] at start.
+func (l *Log) catchUp(ctx context.Context, from, last uint64) error {
+	err := l.records(ctx, from, last, "", func(r record) error {
+		a, v, err := l.chain.add(r)
+		if err != nil {
+			return err
 		}
-		if l.chain.add(r.agg, r.seq, r.hash, r.commit, r.ok) {
-			l.apply(r.seq, r.hash, r.commit)
+		switch v {
+		case given:
+			l.apply(a)
+		case broke:
+			l.broken(r.agg)
+		case withheld, closed: // not for the folds
 		}
 		l.applied.move(r.seq, r.hash)
+		l.progress(r.seq, last)
 		return nil
 	})
 	if err != nil {
@@ -140,24 +181,49 @@ func (l *Log) catchUp(ctx context.Context, last uint64, cp checkpoint) error {
 	return nil
 }
 
-// apply feeds one commit to every fold.
-func (l *Log) apply(seq uint64, hash string, c event.Commit) {
-	if c.Aggregate.Domain == event.DomainLog {
-		l.mu.Lock()
-		for _, e := range c.Events {
-			switch e := e.(type) {
-			case event.LogCreated:
-				l.epoch = e.Epoch
-			case event.LogTailLost:
-				l.epoch = e.Epoch
-			case event.LogRestored:
-				l.epoch = e.Epoch
-			default: // of other domains
-			}
-		}
-		l.mu.Unlock()
+// progress tells of a long start now and then.
+func (l *Log) progress(done, last uint64) {
+	if l.opts.Progress != nil && (done%progressStep == 0 || done == last && last > progressStep) {
+		l.opts.Progress(done, last)
+	}
+}
+
+// broken tells the base of an aggregate that the chain has closed.
+func (l *Log) broken(a event.Aggregate) {
+	if l.opts.Base != nil {
+		l.opts.Base.Damage(a, l.chain.damage(a))
+	}
+}
+
+// apply feeds one commit to the base and to every fold.
+func (l *Log) apply(a Applied) {
+	if a.Commit.Aggregate.Domain == event.DomainLog {
+		l.own(a.Commit.Events)
+	}
+	if l.opts.Base != nil {
+		l.opts.Base.Apply(a)
 	}
 	for _, f := range l.opts.Folds {
-		f.Apply(seq, hash, c)
+		f.Apply(a.Seq, a.Hash, a.Commit)
+	}
+}
+
+// own folds what the log says of itself.
+func (l *Log) own(events []event.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range events {
+		switch e := e.(type) {
+		case event.LogCreated:
+			l.epoch = e.Epoch
+		case event.LogTailLost:
+			l.epoch = e.Epoch
+		case event.LogRestored:
+			l.epoch = e.Epoch
+		case event.LogPruned:
+			l.epoch = e.Epoch
+			l.pruned = max(l.pruned, e.FirstSeq)
+		default: // of other domains
+		}
 	}
 }

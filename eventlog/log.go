@@ -51,8 +51,8 @@ type Receipt struct {
 	Commit event.Commit
 }
 
-// Fold is fed every commit in sequence order, at start by the feed and later by the
-// committer. Apply does no I/O and ignores seq it has seen. It runs on one goroutine.
+// Fold is fed every commit in sequence order, as Applied says, at start by the feed and later
+// by the committer. Apply does no I/O and ignores seq it has seen. It runs on one goroutine.
 // Readers of the fold synchronise with it themselves.
 type Fold interface {
 	Apply(seq uint64, hash string, c event.Commit)
@@ -69,8 +69,12 @@ type Options struct {
 	Folds      []Fold
 	// ReadOnly opens an existing log for Replay and the folds alone: nothing is appended.
 	ReadOnly bool
-	// Base is where the folds were left; nil: they begin empty and see every commit.
+	// Base is where the read models were left; nil: everything is folded. With one, Folds see
+	// what the base is fed and nothing from before its checkpoint. A fold that keeps something
+	// belongs into the base.
 	Base Base
+	// Progress is told now and then how far a long start has come, as sequences.
+	Progress func(done, last uint64)
 	// Faults is the seam through which tests inject faults; nil in the program.
 	Faults *Faults
 }

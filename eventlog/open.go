@@ -22,7 +22,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, log: o.Logger, auth: newAuthority(o.Logger), boot: bootID(), chain: newChain(),
+	l := &Log{opts: o, log: o.Logger, auth: newAuthority(o.Logger), boot: bootID(), chain: newChain(o.Base),
 		submit: make(chan *entry, window), stop: make(chan struct{}), failed: make(chan struct{})}
 	if err := l.open(ctx); err != nil {
 		l.abandon()
@@ -75,7 +75,8 @@ func (l *Log) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.opened = opened{at: l.opts.Now(), server: served.Sub(start), feed: time.Since(served), tailLost: lost, checkpoint: cp.Seq}
+	l.opened.at, l.opened.server, l.opened.feed = l.opts.Now(), served.Sub(start), time.Since(served)
+	l.opened.tailLost = lost
 	if l.opts.ReadOnly {
 		return nil
 	}
@@ -112,6 +113,7 @@ func (l *Log) readState() (format, checkpoint, bool, error) {
 	}
 	if f.Format != FormatVersion || f.MaxBytes != want {
 		f = format{Format: FormatVersion, MaxBytes: want}
+		l.budgetChanged = true
 		if err := l.dir.writeFile(formatName, f); err != nil {
 			return f, cp, has, fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
 		}
@@ -142,10 +144,12 @@ func (l *Log) startStream(ctx context.Context, f format, cp checkpoint) (jetstre
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	state, created, err := ensureStream(ctx, l.js, f.MaxBytes)
+	stream, created, err := ensureStream(ctx, l.js, f.MaxBytes)
 	if err != nil {
 		return none, fault.Wrap(err, fault.Unavailable, "the log's stream cannot be opened")
 	}
+	l.stream = stream
+	state := stream.CachedInfo().State
 	if created && len(had) > 0 {
 		l.log.Warn("log: the stream's meta file was missing; it was made again over its blocks",
 			slog.Uint64("last_seq", state.LastSeq))
@@ -154,31 +158,14 @@ func (l *Log) startStream(ctx context.Context, f format, cp checkpoint) (jetstre
 		return none, fault.New(fault.LogDamaged, "the log is gone: sequence %d was made durable and no block is left", cp.Seq).
 			WithReason("log_missing").WithNext("restore the data directory from a backup")
 	}
-	if err := l.dir.syncMeta(); err != nil {
-		return none, fault.Wrap(err, fault.Unavailable, "the log's directory cannot be made durable")
+	// A clean stop left the stream's meta files as an earlier start had made them durable.
+	if created || !cp.Clean || l.budgetChanged {
+		if err := l.dir.syncMeta(); err != nil {
+			return none, fault.Wrap(err, fault.Unavailable, "the log's directory cannot be made durable")
+		}
 	}
 	l.space = newSpace(store, f.MaxBytes, int64(state.Bytes), l.opts.Now)
 	return state, nil
-}
-
-// verify compares the log with the checkpoint and folds it; lost tells of a tail that a
-// power cut took from durability process.
-func (l *Log) verify(ctx context.Context, s jetstream.StreamState, cp checkpoint, has bool) (lost bool, err error) {
-	if s.LastSeq > 0 && s.FirstSeq > 1 {
-		return false, hole(1)
-	}
-	if has {
-		if lost, err = cp.lostTail(s.LastSeq, l.boot); err != nil {
-			return false, err
-		}
-	}
-	if err := l.catchUp(ctx, s.LastSeq, cp); err != nil {
-		return false, err
-	}
-	for _, d := range l.chain.list() {
-		l.log.Error("log: damaged record", slog.String("aggregate", d.Aggregate), slog.Uint64("seq", d.Seq), slog.String("reason", d.Reason))
-	}
-	return lost, nil
 }
 
 // startWriting makes the state of this life durable and runs the committer.
@@ -196,6 +183,10 @@ func (l *Log) startWriting(ctx context.Context, last uint64, lost bool) error {
 		return fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
 	}
 	l.loops.Add(2)
+	if l.opts.Base != nil {
+		l.loops.Add(1)
+		go l.forget()
+	}
 	go c.run()
 	go l.checkpoints(c.blocks.last)
 	return l.begin(ctx, last, lost)
@@ -204,6 +195,9 @@ func (l *Log) startWriting(ctx context.Context, last uint64, lost bool) error {
 // begin commits the log's own facts: its birth, or the tail that an unclean stop took.
 func (l *Log) begin(ctx context.Context, last uint64, lost bool) error {
 	agg := event.LogAggregate()
+	if l.opened.resumed && !lost && !l.chain.bad(agg) {
+		return nil // a base that fits knows of the log's birth
+	}
 	head, err := l.Head(agg)
 	if err != nil {
 		return err

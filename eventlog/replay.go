@@ -23,7 +23,9 @@ type Range struct {
 
 // Replay reads the log afresh from its first commit to the last one applied when it began,
 // checks the chain of what it gives, and calls fn in order; an error of fn ends it. It uses
-// no fold and no checkpoint. Errors: fault log_damaged with the sequence, cancelled, fn's.
+// no fold and no checkpoint. Where the log's beginning was pruned it gives what is stored all
+// the same, so a record may begin with any version. Errors: fault log_damaged with the
+// sequence, cancelled, unavailable with reason pruned when a prune overtook it, fn's.
 func (l *Log) Replay(ctx context.Context, r Range, fn func(Entry) error) error {
 	if l.closed.Load() {
 		return shuttingDown()
@@ -35,14 +37,20 @@ func (l *Log) Replay(ctx context.Context, r Range, fn func(Entry) error) error {
 		}
 		subject = subjectOf(r.Aggregate)
 	}
+	first := l.first.Load()
 	last, _ := l.applied.read()
-	check := newChain()
-	return l.records(ctx, last, subject, func(rec record) error {
+	check := newChain(nil)
+	check.pruned = first > 1
+	return l.records(ctx, first, last, subject, func(rec record) error {
 		if ctx.Err() != nil {
 			return cancelled(ctx)
 		}
-		if !check.add(rec.agg, rec.seq, rec.hash, rec.commit, rec.ok) {
-			return check.damaged[rec.agg].fault()
+		_, v, err := check.add(rec)
+		if err != nil {
+			return err
+		}
+		if v == broke || v == closed {
+			return check.damage(rec.agg).fault()
 		}
 		return fn(Entry{Seq: rec.seq, Hash: rec.hash, Size: rec.size, Commit: rec.commit})
 	})

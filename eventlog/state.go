@@ -24,8 +24,10 @@ type Log struct {
 	srv   *server.Server
 	admin *nats.Conn // reads and the feed; publications have their own connection
 	js    jetstream.JetStream
-	space *space
-	boot  string
+	// stream is the handle made at start; every other way to it costs a request.
+	stream jetstream.Stream
+	space  *space
+	boot   string
 
 	busMu     sync.Mutex
 	buses     []*nats.Conn
@@ -45,10 +47,17 @@ type Log struct {
 	failed   chan struct{}
 	failure  *fault.Error // set before failed is closed
 
-	mu     sync.RWMutex // guards chain and epoch
-	chain  *chain
-	epoch  string
-	opened opened // written by Open alone
+	chain        *chain
+	mu           sync.RWMutex // guards epoch and pruned
+	epoch        string
+	pruned       uint64        // first sequence that the newest log.pruned allows
+	first        atomic.Uint64 // where the log begins
+	checkpointMu sync.Mutex    // writes the checkpoint file
+	checkpointed uint64        // sequence of the last one
+
+	opened        opened         // written by Open alone, as are the next two
+	checked       BaseCheckpoint // the checkpoint's commit as it was read from the log
+	budgetChanged bool
 
 	applied position // what the folds have seen
 	synced  atomic.Uint64
@@ -56,11 +65,14 @@ type Log struct {
 
 // opened is what Open found out.
 type opened struct {
-	at         time.Time
-	server     time.Duration
-	feed       time.Duration
-	tailLost   bool
-	checkpoint uint64
+	at       time.Time
+	server   time.Duration
+	feed     time.Duration
+	tailLost bool
+	resumed  bool   // from the base's checkpoint
+	first    uint64 // where the log began then
+	folded   uint64
+	reset    string // why the base was reset
 }
 
 // position is a sequence that can be waited for.
@@ -148,8 +160,6 @@ func (l *Log) fail(cause error, reason, why string) {
 
 // Head implements Appender.
 func (l *Log) Head(a event.Aggregate) (Head, error) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
 	return l.chain.head(a)
 }
 

@@ -11,6 +11,8 @@ type Status struct {
 	Durability Durability       `json:"durability"`
 	Server     event.InstanceID `json:"server"`
 	Epoch      string           `json:"epoch"`
+	// FirstSeq is where the log begins, above 1 once its beginning was pruned.
+	FirstSeq uint64 `json:"first_seq"`
 	// Seq is the newest commit applied; SyncedSeq the newest known to be on the disk.
 	Seq       uint64 `json:"seq"`
 	SyncedSeq uint64 `json:"synced_seq"`
@@ -22,7 +24,7 @@ type Status struct {
 	// Writing is false after the first sync error and the like; Reason says why.
 	Writing bool   `json:"writing"`
 	Reason  string `json:"reason,omitempty"`
-	// Aggregates counts the records with a commit; Damaged lists those whose chain broke.
+	// Aggregates counts the records that the folds know; Damaged lists those whose chain broke.
 	Aggregates int      `json:"aggregates"`
 	Damaged    []Damage `json:"damaged"`
 	// TailLost tells that this start found the end of the log gone (durability process).
@@ -31,6 +33,10 @@ type Status struct {
 	OpenedAt   time.Time     `json:"opened_at"`
 	ServerTook time.Duration `json:"server_took_ns"`
 	FeedTook   time.Duration `json:"feed_took_ns"`
+	// Folded commits were read at this start; Refolded says why the read models were made
+	// again, if they were (a reason of Reset).
+	Folded   uint64 `json:"folded"`
+	Refolded string `json:"refolded,omitempty"`
 }
 
 // Status gives the log's health. It does no I/O beyond a statfs.
@@ -43,8 +49,7 @@ func (l *Log) Status() Status {
 	if l.Err() != nil {
 		s.Writing, s.Reason = false, l.failure.Reason
 	}
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	s.Epoch, s.Aggregates, s.Damaged = l.epoch, len(l.chain.heads), l.chain.list()
+	s.Epoch, s.Aggregates, s.Damaged = l.Epoch(), l.chain.count(), l.chain.list()
+	s.FirstSeq, s.Folded, s.Refolded = l.first.Load(), l.opened.folded, l.opened.reset
 	return s
 }

@@ -60,7 +60,7 @@ func streamConfig(maxBytes int64) jetstream.StreamConfig {
 
 // ensureStream opens or creates the stream; created tells which. A stream whose meta file
 // was lost is re-created with the identical configuration and finds its blocks again.
-func ensureStream(ctx context.Context, js jetstream.JetStream, maxBytes int64) (jetstream.StreamState, bool, error) {
+func ensureStream(ctx context.Context, js jetstream.JetStream, maxBytes int64) (jetstream.Stream, bool, error) {
 	s, err := js.Stream(ctx, streamName)
 	created := false
 	switch {
@@ -71,9 +71,9 @@ func ensureStream(ctx context.Context, js jetstream.JetStream, maxBytes int64) (
 		s, err = js.UpdateStream(ctx, streamConfig(maxBytes))
 	}
 	if err != nil {
-		return jetstream.StreamState{}, false, fmt.Errorf("stream: %w", err)
+		return nil, false, fmt.Errorf("stream: %w", err)
 	}
-	return s.CachedInfo().State, created, nil
+	return s, created, nil
 }
 
 // syncMeta makes the stream's existence durable: its meta files and every directory above,
