@@ -1,13 +1,9 @@
 package mcp
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +13,7 @@ import (
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/projections/access"
 )
 
 // Files of the data directory that hold the local owner's access.
@@ -28,24 +25,18 @@ const (
 	ownerFile = "owner"
 )
 
-// Domains of the two fingerprints (AUTH-01, AUTH-02).
-const (
-	authorityDomain = "webcodex.workflow-session-authority.v1"
-	principalDomain = "webcodex.workflow-session-principal.v1"
-	groupLocal      = "local-dev"
-)
-
 var (
 	tokenForm = regexp.MustCompile(`^wcx_[A-Za-z0-9_-]{43}$`)
 	ownerForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
 
-// Access is the one credential of this server: a bearer token that stands for the local
-// owner with every project scope. There is no open mode.
+// Access is who may come in: the local owner, with the bearer token of the data directory and
+// every project scope, and the second principals of the log. There is no open mode.
 type Access struct {
 	token     string
 	digest    [sha256.Size]byte
 	principal call.Principal
+	second    *Second // nil: nobody but the owner
 }
 
 // OpenAccess reads the access of a data directory, or makes it at the first start; fresh tells
@@ -61,7 +52,7 @@ func OpenAccess(dir string, fresh bool) (*Access, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := readOrMake(filepath.Join(dir, TokenFile), tokenForm, newToken)
+	token, err := readOrMake(filepath.Join(dir, TokenFile), tokenForm, access.NewToken)
 	if err != nil {
 		return nil, err
 	}
@@ -87,39 +78,35 @@ func newAccess(token, owner string) *Access {
 		call.ScopeJobRun, call.ScopeJobDetach, call.ScopeCollaborate} {
 		all[s] = true
 	}
-	return &Access{token: token, digest: sha256.Sum256([]byte(token)), principal: call.Principal{
-		Actor: event.Actor{Authority: fingerprint(authorityDomain, groupLocal, owner),
-			Principal: fingerprint(principalDomain, groupLocal, owner), Credential: "owner"},
-		Scopes: all,
-	}}
+	return &Access{token: token, digest: sha256.Sum256([]byte(token)),
+		principal: call.Principal{Actor: ownerActor(owner), Scopes: all, Owner: true}}
+}
+
+func ownerActor(owner string) event.Actor {
+	return event.Actor{Authority: access.AuthorityFingerprint(access.GroupLocal, owner),
+		Principal: access.PrincipalFingerprint(access.GroupLocal, owner), Credential: "owner"}
+}
+
+// ReadOwner gives the local owner of a data directory, for our own commands that write to its
+// log. Errors: as CheckOwner.
+func ReadOwner(dir string) (event.Actor, error) {
+	owner, err := readSecret(filepath.Join(dir, ownerFile), ownerForm)
+	if err != nil {
+		return event.Actor{}, err
+	}
+	return ownerActor(owner), nil
 }
 
 // Token is the bearer token, for the ready block.
 func (a *Access) Token() string { return a.token }
 
-// Principal is the caller that the token stands for.
+// Principal is the local owner.
 func (a *Access) Principal() call.Principal { return a.principal }
 
 // check compares in constant time, whatever the length of what was presented.
 func (a *Access) check(presented string) bool {
 	d := sha256.Sum256([]byte(presented))
 	return subtle.ConstantTimeCompare(d[:], a.digest[:]) == 1
-}
-
-// fingerprint is a domain-separated SHA-256 over length-prefixed parts: no two lists of
-// parts give the same input.
-func fingerprint(domain string, parts ...string) string {
-	h := sha256.New()
-	for _, p := range append([]string{domain}, parts...) {
-		fmt.Fprintf(h, "%d:%s", len(p), p)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-func newToken() string {
-	var b [32]byte
-	rand.Read(b[:])
-	return "wcx_" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // readOrMake reads a secret, or mints it where there is none; without a mint that is an error.

@@ -10,6 +10,7 @@ import (
 
 	"webcodex/commands/call"
 	"webcodex/internal/fault"
+	"webcodex/projections/access"
 )
 
 // TestAccessFile: made once, 0600, kept; what others may read or write is not used; a new
@@ -126,7 +127,7 @@ func TestFingerprints(t *testing.T) {
 	if other.Actor.Authority == p.Actor.Authority {
 		t.Error("two owners are one group")
 	}
-	if fingerprint("d", "ab", "c") == fingerprint("d", "a", "bc") {
+	if access.AuthorityFingerprint("ab", "c") == access.AuthorityFingerprint("a", "bc") {
 		t.Error("parts run into each other")
 	}
 	if len(p.Scopes) != 6 || !p.Scopes[call.ScopeJobRun] {

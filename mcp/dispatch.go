@@ -10,12 +10,12 @@ import (
 // serve sends one authorised request to the handler of its era. Order matters: the version
 // comes before the session id, since a modern client behind an old cookie jar or gateway may
 // carry a stray session id.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, g grant) {
 	r.Header.Del(exchangeHeader)
 	version := r.Header.Get("Mcp-Protocol-Version")
 	session := r.Header.Get("Mcp-Session-Id")
 	if r.Method != http.MethodPost {
-		s.serveOther(w, r, version, session)
+		s.serveOther(w, r, g, version, session)
 		return
 	}
 	f, ok := readFrame(w, r)
@@ -32,7 +32,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if done := s.unknownMethod(w, f, modern); done {
 		return
 	}
-	e := s.exchanges.open(w, r, modern)
+	if !modern && session != "" && !s.legacy.mine(session, g) {
+		sessionNotFound(w)
+		return
+	}
+	if f.method == listenMethod {
+		var done func()
+		r, done = s.live.open(r, g)
+		defer done()
+	}
+	e := s.exchanges.open(w, r, modern, g)
 	defer s.exchanges.close(e)
 	w.Header().Set("X-Accel-Buffering", "no")
 	switch {
@@ -60,7 +69,7 @@ func decodeName(h http.Header) {
 const encodedPrefix, encodedSuffix = "=?base64?", "?="
 
 // serveOther answers GET and DELETE: both belong to sessions of the legacy eras.
-func (s *Server) serveOther(w http.ResponseWriter, r *http.Request, version, session string) {
+func (s *Server) serveOther(w http.ResponseWriter, r *http.Request, g grant, version, session string) {
 	if version >= Modern || session == "" || r.Method != http.MethodGet && r.Method != http.MethodDelete {
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "send one JSON-RPC message by POST")
@@ -69,14 +78,28 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request, version, ses
 	if !s.checkVersion(w, version, frame{}) {
 		return
 	}
+	if !s.legacy.mine(session, g) {
+		sessionNotFound(w)
+		return
+	}
 	if r.Method == http.MethodGet {
 		r.Header.Set("Accept", "text/event-stream")
+		var done func()
+		r, done = s.live.open(r, g)
+		defer done()
 	}
 	w.Header().Set("X-Accel-Buffering", "no")
 	sw := newStreamWriter(w, writeDeadline)
 	defer sw.end()
 	s.stateful.ServeHTTP(sw, r)
 }
+
+// listenMethod is the modern era's call on which the server speaks until its end.
+const listenMethod = "subscriptions/listen"
+
+// sessionNotFound answers for a session that does not exist and for one of somebody else, in
+// the words of the SDK: hosts open another one.
+func sessionNotFound(w http.ResponseWriter) { http.Error(w, "session not found", http.StatusNotFound) }
 
 // checkVersion refuses a version header outside of what is served. A header that is served
 // but differs from the message is told by the SDK.
@@ -116,7 +139,7 @@ func knownMethods() map[string]bool {
 	known := map[string]bool{}
 	for _, m := range []string{"completion/complete", "server/discover", "initialize", "ping", "prompts/list", "prompts/get",
 		"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "logging/setLevel",
-		"resources/subscribe", "subscriptions/listen", "resources/unsubscribe", "notifications/cancelled",
+		"resources/subscribe", listenMethod, "resources/unsubscribe", "notifications/cancelled",
 		"notifications/initialized", "notifications/roots/list_changed", "notifications/progress"} {
 		known[m] = true
 	}

@@ -3,8 +3,6 @@ package mcp
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"strings"
 )
 
 // Handler serves TCP: Host, Origin, preflight, token, body, in this order.
@@ -30,7 +28,8 @@ func (s *Server) edge(tcp bool) http.Handler {
 			preflight(w)
 			return
 		}
-		if !s.authorised(w, r) {
+		g, ok := s.authorised(w, r)
+		if !ok {
 			return
 		}
 		if r.URL.Path != "/mcp" {
@@ -38,55 +37,33 @@ func (s *Server) edge(tcp bool) http.Handler {
 			return
 		}
 		defer s.answering.enter(r)()
-		s.serve(w, r)
+		s.serve(w, r, g)
 	})
 }
 
-// authorised checks the bearer token and answers 401 where it is not the one. A token in the
-// URL is refused even when the header is right: URLs end in logs and histories.
-func (s *Server) authorised(w http.ResponseWriter, r *http.Request) bool {
+// authorised lets a caller in by the bearer token, or answers 401. A token in the URL is
+// refused even when the header is right: URLs end in logs and histories. The answer is the
+// same for a token that never was, one that was revoked and one that expired.
+func (s *Server) authorised(w http.ResponseWriter, r *http.Request) (grant, bool) {
 	challenge := `Bearer realm="webcodex"`
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	ok := len(r.Header.Values("Authorization")) == 1 && strings.EqualFold(scheme, "Bearer") && s.cfg.Access.check(strings.TrimSpace(token))
-	if r.Header.Get("Authorization") != "" {
+	token, ok := bearer(r.Header)
+	g := grant{}
+	if ok {
+		g, ok = s.cfg.Access.authenticate(token)
+	}
+	if len(r.Header.Values("Authorization")) > 0 {
 		challenge += `, error="invalid_token"`
 	}
-	if s.tokenInURL(r) {
+	if tokenInURL(r.URL) {
 		ok, challenge = false, `Bearer realm="webcodex", error="invalid_token", error_description="no token in a URL"`
 	}
 	if ok {
-		return true
+		return g, true
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
 	hangUp(w)
 	writeJSON(w, http.StatusUnauthorized, map[string]string{"error": "invalid_token"})
-	return false
-}
-
-// credentialKeys are query members that hosts and people use for tokens.
-var credentialKeys = []string{"token", "access_token", "api_key", "apikey", "key", "auth", "authorization", "bearer", "password"}
-
-func (s *Server) tokenInURL(r *http.Request) bool {
-	if r.URL.User != nil || strings.Contains(r.URL.Path, s.cfg.Access.token) || strings.Contains(r.URL.RawQuery, s.cfg.Access.token) {
-		return true
-	}
-	q, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return true
-	}
-	for k, vs := range q {
-		for _, name := range credentialKeys {
-			if strings.EqualFold(k, name) {
-				return true
-			}
-		}
-		for _, v := range append(vs, k) {
-			if strings.Contains(v, s.cfg.Access.token) {
-				return true
-			}
-		}
-	}
-	return false
+	return grant{}, false
 }
 
 const (

@@ -150,7 +150,7 @@ func TestSocketAsksForTheToken(t *testing.T) {
 // TestExchangeHeaderIsOurs: a caller cannot borrow another request's authorisation.
 func TestExchangeHeaderIsOurs(t *testing.T) {
 	r := newRig(t)
-	e := r.srv.exchanges.open(nil, &http.Request{Header: http.Header{}}, true)
+	e := r.srv.exchanges.open(nil, &http.Request{Header: http.Header{}}, true, grant{principal: r.access.principal})
 	q := modernCall("echo", `{}`, "")
 	q.header[exchangeHeader] = e.id
 	if resp := r.send(q); last(t, resp).Result.IsError {

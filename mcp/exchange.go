@@ -21,6 +21,7 @@ type exchange struct {
 	id     string
 	w      *streamWriter
 	modern bool
+	grant  grant // who was let in
 }
 
 // exchanges finds the exchange of a message. An entry is taken once, by the middleware.
@@ -29,8 +30,8 @@ type exchanges struct {
 	byID map[string]*exchange
 }
 
-func (x *exchanges) open(w http.ResponseWriter, r *http.Request, modern bool) *exchange {
-	e := &exchange{id: rand.Text(), w: newStreamWriter(w, writeDeadline), modern: modern}
+func (x *exchanges) open(w http.ResponseWriter, r *http.Request, modern bool, g grant) *exchange {
+	e := &exchange{id: rand.Text(), w: newStreamWriter(w, writeDeadline), modern: modern, grant: g}
 	r.Header.Set(exchangeHeader, e.id)
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -21,7 +21,7 @@ func TestAllLegacySessionsBusy(t *testing.T) {
 	r := newRig(t)
 	r.srv.legacy.byID = map[string]*legacySession{}
 	for i := range MaxLegacySessions {
-		r.srv.legacy.byID[strconv.Itoa(i)] = &legacySession{busy: 1}
+		r.srv.legacy.byID[strconv.Itoa(i)] = &legacySession{busy: 1, grant: grant{principal: r.access.principal}}
 	}
 	m := last(t, r.send(request{body: stdioInit}))
 	if m.Error == nil || m.Error.Code != codeInternal || !strings.Contains(string(m.Error.Data), `"error_kind":"too_many_calls"`) {

@@ -39,6 +39,9 @@ type exchangeKey struct{}
 // exchangeOf is the exchange that admit found; never nil behind it.
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
+// callerOf is who was let in with the request.
+func callerOf(ctx context.Context) call.Principal { return exchangeOf(ctx).grant.principal }
+
 // admit lets through only what came through the edge and was authorised there.
 func (s *Server) admit(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
@@ -89,7 +92,7 @@ func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest) *sd
 			return refusal(err)
 		}
 	}
-	resp, err := s.cfg.Kernel.Call(ctx, call.Request{Spec: tool.Spec, Args: args, Principal: s.cfg.Access.principal,
+	resp, err := s.cfg.Kernel.Call(ctx, call.Request{Spec: tool.Spec, Args: args, Principal: callerOf(ctx),
 		Transport: "mcp",
 		// The context ends when a modern client disconnects and when any client cancels;
 		// never when a client of the legacy eras disconnects (ruling 10).

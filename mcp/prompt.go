@@ -95,13 +95,13 @@ func (s *Server) handoff(ctx context.Context, id string) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
-	resp, err := s.cfg.Kernel.Call(ctx, call.Request{Spec: tool.Spec, Args: args, Principal: s.cfg.Access.principal, Transport: "mcp"})
+	resp, err := s.cfg.Kernel.Call(ctx, call.Request{Spec: tool.Spec, Args: args, Principal: callerOf(ctx), Transport: "mcp"})
 	return resp.Output, err
 }
 
 // complete offers Session ids for the prompt's and the resource's argument, newest first.
 // Any other argument has no suggestions.
-func (s *Server) complete(_ context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
+func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	res := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}
 	ref, arg := req.Params.Ref, req.Params.Argument
 	ours := ref.Type == "ref/prompt" && ref.Name == continuePrompt && arg.Name == "session_id" ||
@@ -110,8 +110,9 @@ func (s *Server) complete(_ context.Context, req *sdk.CompleteRequest) (*sdk.Com
 		return res, nil
 	}
 	total := 0
-	for _, c := range s.cfg.Sessions.List(session.Filter{Authority: s.cfg.Access.principal.Actor.Authority}) {
-		if !strings.HasPrefix(string(c.ID), arg.Value) {
+	caller := callerOf(ctx)
+	for _, c := range s.cfg.Sessions.List(session.Filter{Authority: caller.Actor.Authority}) {
+		if !strings.HasPrefix(string(c.ID), arg.Value) || !caller.Sees(c.Project) {
 			continue
 		}
 		if total++; total <= maxCompletions {

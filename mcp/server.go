@@ -56,7 +56,9 @@ type Server struct {
 	legacy    legacySessions
 	known     map[string]bool // JSON-RPC methods that the SDK handles
 	touched   touched
+	live      live
 	once      sync.Once
+	closed    chan struct{}
 }
 
 // New wires a Server. Errors: a tool that cannot be described, a public URL that is none.
@@ -80,7 +82,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, hosts: hosts, known: knownMethods()}
+	s := &Server{cfg: cfg, hosts: hosts, known: knownMethods(), closed: make(chan struct{})}
 	if s.direct, err = s.surface(false); err != nil {
 		return nil, err
 	}
@@ -98,6 +100,9 @@ func New(cfg Config) (*Server, error) {
 		DisableLocalhostProtection: true, MaxRequestBodyBytes: MaxBody, PropagateRequestCancellation: true})
 	s.stateful = sdk.NewStreamableHTTPHandler(pick, &sdk.StreamableHTTPOptions{
 		DisableLocalhostProtection: true, MaxRequestBodyBytes: MaxBody, SessionTimeout: legacySessionIdle})
+	if cfg.Access.second != nil {
+		go s.sweeps()
+	}
 	return s, nil
 }
 
@@ -112,7 +117,7 @@ func (s *Server) surface(full bool) (*sdk.Server, error) {
 		Capabilities: &sdk.ServerCapabilities{Logging: logging, Tools: &sdk.ToolCapabilities{},
 			Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{Subscribe: true}},
 		CompletionHandler:         s.complete,
-		SubscribeHandler:          subscribe,
+		SubscribeHandler:          s.subscribe,
 		UnsubscribeHandler:        func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 		SupportedProtocolVersions: versions,
 		SetCacheable:              cacheable,
@@ -151,6 +156,7 @@ func HTTPServer(h http.Handler) *http.Server {
 // drained: answers that are being written go out first.
 func (s *Server) Close() {
 	s.once.Do(func() {
+		close(s.closed)
 		s.answering.wait(answerTime)
 		for _, srv := range []*sdk.Server{s.direct, s.full} {
 			for ss := range srv.Sessions() {

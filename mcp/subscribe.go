@@ -20,11 +20,20 @@ const (
 	updateDelay = time.Second
 )
 
-// subscribe accepts any URI: a resource may come to be later. Authority is checked when it is
-// read; a notification says only that the reader should look again.
-func subscribe(_ context.Context, req *sdk.SubscribeRequest) error {
+// subscribe accepts any URI but the handoffs that the caller may not read: a notification
+// tells that somebody works there.
+func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
 	if len(req.Params.URI) > maxURI {
 		return invalidParams(fault.New(fault.InvalidArguments, "the URI is longer than %d bytes", maxURI).WithField("uri"))
+	}
+	id, ok := handoffID(req.Params.URI)
+	if !ok || s.cfg.Sessions == nil {
+		return nil
+	}
+	caller := callerOf(ctx)
+	core, there := s.cfg.Sessions.Core(event.SessionID(id))
+	if !there || core.Authority == "" || core.Authority != caller.Actor.Authority || !caller.Sees(core.Project) {
+		return sdk.ResourceNotFoundError(req.Params.URI)
 	}
 	return nil
 }

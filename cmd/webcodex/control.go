@@ -21,6 +21,7 @@ const (
 	pathStatus   = "/control/status"   // GET → serverStatus
 	pathSessions = "/control/sessions" // GET → list_sessions' output
 	pathReplay   = "/control/replay"   // GET → one JSON line a commit, or the Session as it was
+	pathTokens   = "/control/tokens"   // GET → access.TokenList; POST access.CreateIn → access.Issued
 	pathAttach   = "/control/attach"   // GET, open for as long as a window is there
 )
 

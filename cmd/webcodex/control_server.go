@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"webcodex/commands/access"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/projections/session"
@@ -26,6 +27,7 @@ func (s *server) controlHandler() http.Handler {
 	})
 	mux.HandleFunc("GET "+pathReplay, s.controlReplay)
 	mux.HandleFunc("GET "+pathAttach, s.controlAttach)
+	s.controlTokens(mux)
 	mux.Handle("/mcp", s.edge.SocketHandler())
 	return s.use.wrap(mux)
 }
@@ -111,4 +113,31 @@ func (s *server) controlAttach(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 	case <-s.ending:
 	}
+}
+
+// controlTokens serves the owner's commands on second principals. What a change ends has ended
+// when its answer goes out.
+func (s *server) controlTokens(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+pathTokens, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.second.List(), nil) })
+	mux.HandleFunc("POST "+pathTokens, func(w http.ResponseWriter, r *http.Request) {
+		controlDo(s, w, r, func(in access.CreateIn) (access.Issued, error) { return s.second.Create(r.Context(), in) })
+	})
+	mux.HandleFunc("POST "+pathTokens+"/rotate", func(w http.ResponseWriter, r *http.Request) {
+		controlDo(s, w, r, func(in access.RotateIn) (access.Issued, error) { return s.second.Rotate(r.Context(), in) })
+	})
+	mux.HandleFunc("POST "+pathTokens+"/revoke", func(w http.ResponseWriter, r *http.Request) {
+		controlDo(s, w, r, func(in access.RevokeIn) (access.TokenView, error) { return s.second.Revoke(r.Context(), in) })
+	})
+}
+
+func controlDo[In, Out any](s *server, w http.ResponseWriter, r *http.Request, do func(In) (Out, error)) {
+	var in In
+	if err := json.NewDecoder(io.LimitReader(r.Body, maxControlBody)).Decode(&in); err != nil {
+		answer(w, nil, fault.New(fault.InvalidArguments, "the request cannot be read"))
+		return
+	}
+	out, err := do(in)
+	s.edge.Sweep()
+	w.Header().Set("Cache-Control", "no-store")
+	answer(w, out, err)
 }

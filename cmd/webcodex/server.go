@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"webcodex/commands/access"
 	"webcodex/commands/aggregate"
 	"webcodex/commands/call"
 	"webcodex/commands/execution"
@@ -18,6 +19,7 @@ import (
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/mcp"
+	principals "webcodex/projections/access"
 	registered "webcodex/projections/project"
 	"webcodex/projections/session"
 	"webcodex/runner"
@@ -34,6 +36,8 @@ type server struct {
 	logger   *slog.Logger
 	settings settings
 	access   *mcp.Access
+	tokens   *principals.Tokens
+	second   *access.Tokens // the owner's commands on second principals
 	public   string
 
 	log    *eventlog.Log
@@ -58,12 +62,12 @@ type server struct {
 // openServer takes the lock, opens the log and connects the Runner of this process. What is
 // opened when it fails is closed again.
 func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ *server, err error) {
-	srv := &server{dir: dir, instance: event.NewInstanceID(), started: time.Now(), store: session.NewStore(), known: registered.NewStore(),
+	srv := &server{dir: dir, instance: event.NewInstanceID(), started: time.Now(), store: session.NewStore(), known: registered.NewStore(), tokens: principals.NewTokens(),
 		last:   &lastCommit{},
 		logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		use:    newActivity(), ending: make(chan struct{})}
 	srv.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: f.cfg.Durability, Server: srv.instance,
-		Now: time.Now, Logger: srv.logger, Folds: []eventlog.Fold{srv.store, srv.known, srv.last}})
+		Now: time.Now, Logger: srv.logger, Folds: []eventlog.Fold{srv.store, srv.known, srv.tokens, srv.last}})
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +82,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	if srv.access, err = mcp.OpenAccess(dir, srv.store.Totals().Sessions == 0); err != nil {
 		return nil, err
 	}
+	srv.admitSecond()
 	if err = srv.startRunner(ctx, f, root); err != nil {
 		return nil, err
 	}
@@ -95,6 +100,15 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	}
 	srv.kernel = call.NewKernel(cfg)
 	return srv, nil
+}
+
+// admitSecond lets in who holds a token of the log, besides the owner.
+func (s *server) admitSecond() {
+	s.second = access.NewTokens(aggregate.NewWriter(s.log, time.Now), s.tokens, s.known.Known, s.access.Principal().Actor, time.Now)
+	s.access.Admit(mcp.Second{Tokens: s.tokens, Now: time.Now, Intact: func() error {
+		_, err := s.log.Head(event.AccessAggregate())
+		return err
+	}})
 }
 
 // startRunner connects the Runner of this process over the bus, with the rights and the

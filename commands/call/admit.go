@@ -22,13 +22,19 @@ type named struct {
 // from who calls or what was called before (AUTH-09).
 func (c *Call) admit() error {
 	spec := c.req.Spec
+	if len(spec.Scopes) == 0 && !c.Principal.Owner {
+		return fault.New(fault.InsufficientScope, "this tool is open to the owner alone") // AUTH-10
+	}
 	for _, s := range spec.Scopes {
 		if !c.Principal.Scopes[s] {
 			return fault.New(fault.InsufficientScope, "this credential lacks the scope %s", s)
 		}
 	}
-	if c.Principal.Actor.Authority == "" || c.Principal.Actor.Principal == "" {
+	if c.Principal.Actor.Authority == "" {
 		return fault.New(fault.AuthorityUnavailable, "the caller has no canonical identity")
+	}
+	if c.Principal.Actor.Principal == "" {
+		return fault.New(fault.OwnerUnavailable, "the caller has no identity of its own: it can own nothing")
 	}
 	var n named
 	if spec.Plane != PlaneRuntime && len(c.Args) > 0 {
@@ -81,7 +87,7 @@ func unknownProject() error {
 }
 
 func (c *Call) projectInfo(ref event.ProjectRef) (ProjectInfo, bool) {
-	for _, p := range c.kernel.fleet.Projects() {
+	for _, p := range c.Projects() {
 		if p.Ref == ref {
 			return p, true
 		}
@@ -108,6 +114,9 @@ func (c *Call) Authorised(selector string) (session.Core, error) {
 	}
 	if core.Authority == "" || core.Authority != c.Principal.Actor.Authority {
 		return session.Core{}, fault.New(fault.SessionAuthorityDenied, "this Session belongs to another authority").WithField("session_id")
+	}
+	if !c.Principal.Sees(core.Project) {
+		return session.Core{}, unknownProject() // authority over a Session is not access to its Project (AUTH-03)
 	}
 	return core, nil
 }

@@ -72,10 +72,11 @@ func (c *Call) job(offer wire.Offer) Job {
 	return j
 }
 
-// Job finds a Job that the caller's authority group may see; anything else is unknown_job.
+// Job finds a Job that the caller's authority group may see, of a Project that exists for the
+// caller; anything else is unknown_job.
 func (c *Call) Job(id string) (Job, error) {
 	j, ok := c.kernel.jobs.find(event.ExecutionID(id))
-	if !ok || j.Authority != c.Principal.Actor.Authority {
+	if !ok || j.Authority != c.Principal.Actor.Authority || !c.Principal.Sees(j.Target.Ref) {
 		return Job{}, fault.New(fault.UnknownJob, "no such Job is known in this server's life").WithField("job_id").
 			WithNext("use the job_id that the run gave; look at what changed before running it again")
 	}

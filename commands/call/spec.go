@@ -13,25 +13,6 @@ import (
 	"webcodex/runner/wire"
 )
 
-// Scope is a right that a credential carries.
-type Scope string
-
-// Scopes (tools.md).
-const (
-	ScopeRuntimeRead  Scope = "runtime:read"
-	ScopeProjectRead  Scope = "project:read"
-	ScopeProjectWrite Scope = "project:write"
-	ScopeJobRun       Scope = "job:run"
-	ScopeJobDetach    Scope = "job:detach"
-	ScopeCollaborate  Scope = "session:collaborate"
-)
-
-// Principal is an authenticated caller.
-type Principal struct {
-	Actor  event.Actor
-	Scopes map[Scope]bool
-}
-
 // Plane says what a tool's session_id means (ruling 1).
 type Plane int
 

@@ -48,7 +48,7 @@ func listProjects(_ context.Context, c *call.Call) (call.Result, error) {
 	limit = min(limit, MaxLimit)
 	out := ListOut{Projects: []call.ProjectInfo{}}
 	query := strings.ToLower(in.Query)
-	for _, p := range c.Fleet().Projects() {
+	for _, p := range c.Projects() {
 		if in.ClientID != "" && string(p.Ref.Client) != in.ClientID || !strings.Contains(strings.ToLower(p.Name+" "+p.Project), query) {
 			continue
 		}

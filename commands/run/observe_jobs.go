@@ -102,7 +102,7 @@ func observeJobs(ctx context.Context, c *call.Call) (call.Result, error) {
 // unknown.
 func ended(c *call.Call, id string, unknown error) JobOut {
 	j, core, ok := c.Sessions().Ended(event.ExecutionID(id))
-	if !ok || core.Authority != c.Principal.Actor.Authority {
+	if !ok || core.Authority != c.Principal.Actor.Authority || !c.Principal.Sees(core.Project) {
 		return JobOut{JobID: id, ErrorKind: fault.KindOf(unknown), Error: fault.As(unknown).Message}
 	}
 	facts := call.Facts{FailureKind: j.FailureKind, Effect: event.Effect{State: j.State}}

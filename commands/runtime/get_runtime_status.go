@@ -58,13 +58,10 @@ var survives = map[eventlog.Durability]string{eventlog.Always: "power_loss", eve
 func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
 	info := c.ServerInfo()
 	l := info.Log
-	out := Status{Version: info.Version, Instance: l.Server, Accepting: true, Sessions: c.Sessions().Totals(),
-		Projects: len(c.Fleet().Projects()), Runners: c.Fleet().Runners(),
+	out := Status{Version: info.Version, Instance: l.Server, Accepting: true, Sessions: sessionsOf(c),
+		Projects: len(c.Projects()), Runners: runnersOf(c),
 		Log: LogStatus{Durability: l.Durability, Survives: survives[l.Durability], Seq: l.Seq, SyncedSeq: l.SyncedSeq, Bytes: l.Bytes,
 			MaxBytes: l.MaxBytes, FreeBytes: l.FreeBytes, Space: l.Space, Damaged: len(l.Damaged), TailLost: l.TailLost}}
-	if out.Runners == nil {
-		out.Runners = []call.RunnerInfo{}
-	}
 	if err := c.Admits(); err != nil {
 		out.Accepting, out.RefusalReason = false, fault.KindOf(err)
 	}
@@ -73,4 +70,45 @@ func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
 		out.UptimeS = int64(c.Now().Sub(info.StartedAt) / time.Second)
 	}
 	return call.Result{Output: out}, nil
+}
+
+// sessionsOf counts what the caller may know of: the owner sees the whole server, anybody else
+// the Sessions of their own group in the Projects that exist for them (AUTH-15).
+func sessionsOf(c *call.Call) session.Totals {
+	if c.Principal.Owner {
+		return c.Sessions().Totals()
+	}
+	var t session.Totals
+	for _, core := range c.Sessions().List(session.Filter{Authority: c.Principal.Actor.Authority}) {
+		if !c.Principal.Sees(core.Project) {
+			continue
+		}
+		t.Sessions++
+		if core.Lifecycle == session.Closed {
+			t.Closed++
+		} else {
+			t.Active++
+		}
+	}
+	return t
+}
+
+// runnersOf lists the Runners; for a caller with named Projects only those that serve one.
+func runnersOf(c *call.Call) []call.RunnerInfo {
+	out := []call.RunnerInfo{}
+	for _, r := range c.Fleet().Runners() {
+		if c.Principal.Only != nil {
+			r.Projects = 0
+			for _, p := range c.Projects() {
+				if p.Ref.Client == r.Client && p.Connected {
+					r.Projects++
+				}
+			}
+			if r.Projects == 0 {
+				continue
+			}
+		}
+		out = append(out, r)
+	}
+	return out
 }

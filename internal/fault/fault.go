@@ -25,6 +25,7 @@ const (
 	SessionProjectMismatch Kind = "session_project_mismatch"
 	SessionAuthorityDenied Kind = "session_authority_denied"
 	AuthorityUnavailable   Kind = "session_authority_identity_unavailable"
+	OwnerUnavailable       Kind = "session_owner_identity_unavailable"
 	InvalidContext         Kind = "invalid_execution_context"
 	ContextNeedsProject    Kind = "session_execution_context_requires_project"
 	UpgradeDenied          Kind = "session_capability_upgrade_denied"

@@ -1,0 +1,97 @@
+package access
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"webcodex/eventlog/event"
+	"webcodex/projections/state"
+)
+
+// Schema makes the table (state.Model).
+func (t *Tokens) Schema() []string {
+	return []string{`CREATE TABLE access_token (id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID`}
+}
+
+// Load reads what the file holds. It is called before the first Apply, and after a Reset it
+// finds nothing. Errors: the file cannot be read, or a row is not a token: then nothing is
+// taken, since a revocation could be what is missing.
+func (t *Tokens) Load(ctx context.Context, q interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}) error {
+	rs, err := q.QueryContext(ctx, `SELECT id, body FROM access_token`)
+	if err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	defer rs.Close()
+	var all []Token
+	for rs.Next() {
+		var id, body string
+		if err := rs.Scan(&id, &body); err != nil {
+			return fmt.Errorf("tokens: %w", err)
+		}
+		var k Token
+		if err := json.Unmarshal([]byte(body), &k); err != nil || string(k.ID) != id {
+			return fmt.Errorf("tokens: a row is damaged")
+		}
+		all = append(all, k)
+	}
+	if err := rs.Err(); err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fill(all)
+	t.written = t.version
+	return nil
+}
+
+// Reset forgets everything (state.Model).
+func (t *Tokens) Reset() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.applied, t.gather, t.written = 0, event.Gather{}, 0
+	t.fill(nil)
+}
+
+// Capture hands out the whole where something changed: it is small (state.Model).
+func (t *Tokens) Capture() state.Capture {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.version == t.written {
+		return nil
+	}
+	return tokenCapture{t, t.list(), t.version}
+}
+
+type tokenCapture struct {
+	t       *Tokens
+	all     []Token
+	version uint64
+}
+
+// Write implements state.Capture.
+func (c tokenCapture) Write(ctx context.Context, tx *sql.Tx) error {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM access_token`); err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	for _, k := range c.all {
+		body, err := json.Marshal(k)
+		if err != nil {
+			return fmt.Errorf("tokens: %w", err)
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO access_token VALUES (?, ?)`, string(k.ID), string(body)); err != nil {
+			return fmt.Errorf("tokens: %w", err)
+		}
+	}
+	return nil
+}
+
+// Written implements state.Capture.
+func (c tokenCapture) Written() {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	c.t.written = max(c.t.written, c.version)
+}
