@@ -3,7 +3,6 @@ package call
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"webcodex/eventlog/event"
@@ -17,23 +16,20 @@ type named struct {
 	SessionID string `json:"session_id"`
 }
 
-// admit checks, in this order, scopes, Project, Session authority, Project equality,
+// admit checks, in this order, scopes, refs, Project, Session authority, Project equality,
 // lifecycle and the Runner. A refusal writes nothing (ruling 2). Nothing is ever inferred
 // from who calls or what was called before (AUTH-09).
-func (c *Call) admit() error {
+func (c *Call) admit(ctx context.Context) error {
 	spec := c.req.Spec
-	if len(spec.Scopes) == 0 && !c.Principal.Owner {
-		return fault.New(fault.InsufficientScope, "this tool is open to the owner alone") // AUTH-10
-	}
 	for _, s := range spec.Scopes {
 		if !c.Principal.Scopes[s] {
 			return fault.New(fault.InsufficientScope, "this credential lacks the scope %s", s)
 		}
 	}
-	if c.Principal.Actor.Authority == "" {
+	if !event.ValidFingerprint(c.Principal.Actor.Authority) {
 		return fault.New(fault.AuthorityUnavailable, "the caller has no canonical identity")
 	}
-	if c.Principal.Actor.Principal == "" {
+	if !event.ValidFingerprint(c.Principal.Actor.Principal) {
 		return fault.New(fault.OwnerUnavailable, "the caller has no identity of its own: it can own nothing")
 	}
 	var n named
@@ -42,11 +38,14 @@ func (c *Call) admit() error {
 			return fault.Wrap(err, fault.InvalidArguments, "the arguments are not a JSON object")
 		}
 	}
+	if err := c.resolve(ctx, &n); err != nil {
+		return err
+	}
 	if err := c.nameProject(n.Project); err != nil {
 		return err
 	}
 	if n.SessionID != "" {
-		core, err := c.Authorised(n.SessionID)
+		core, err := c.authorise(event.SessionID(n.SessionID))
 		if err != nil {
 			return err
 		}
@@ -66,10 +65,6 @@ func (c *Call) nameProject(name string) error {
 	if name == "" {
 		return nil
 	}
-	if strings.HasPrefix(name, "~") {
-		return fault.New(fault.UnknownProjectRef, "this project_ref names nothing").WithField("project").
-			WithNext("call list_projects")
-	}
 	ref, ok := event.ParseProject(name)
 	if !ok {
 		return unknownProject()
@@ -87,7 +82,7 @@ func unknownProject() error {
 }
 
 func (c *Call) projectInfo(ref event.ProjectRef) (ProjectInfo, bool) {
-	for _, p := range c.Projects() {
+	for _, p := range c.kernel.fleet.Projects() {
 		if p.Ref == ref {
 			return p, true
 		}
@@ -95,28 +90,16 @@ func (c *Call) projectInfo(ref event.ProjectRef) (ProjectInfo, bool) {
 	return ProjectInfo{}, false
 }
 
-// Authorised resolves a Session selector and checks the caller's authority over it, for
-// tools whose arguments name a further Session.
-func (c *Call) Authorised(selector string) (session.Core, error) {
-	if strings.HasPrefix(selector, "~") {
-		return session.Core{}, fault.New(fault.UnknownSessionRef, "this session_ref names nothing").WithField("session_id").
-			WithNext("use the canonical session_id (wc_sess_…) or call list_sessions")
+// authorise checks the caller's authority over a Session. The answer about one that is not
+// there is in known.
+func (c *Call) authorise(id event.SessionID) (session.Core, error) {
+	core, err := c.known(id)
+	if err != nil {
+		return session.Core{}, err
 	}
-	id := event.SessionID(selector)
-	unknown := fault.New(fault.UnknownSessionID, "no such Session is known here").WithField("session_id").
-		WithNext("call list_sessions with the project")
-	if !id.Valid() {
-		return session.Core{}, unknown
-	}
-	core, ok := c.kernel.cfg.Sessions.Core(id)
-	if !ok || !core.Exists() {
-		return session.Core{}, unknown
-	}
-	if core.Authority == "" || core.Authority != c.Principal.Actor.Authority {
+	// A stored fingerprint that is none matches nobody, whatever is presented (AUTH-06).
+	if !event.ValidFingerprint(core.Authority) || core.Authority != c.Principal.Actor.Authority {
 		return session.Core{}, fault.New(fault.SessionAuthorityDenied, "this Session belongs to another authority").WithField("session_id")
-	}
-	if !c.Principal.Sees(core.Project) {
-		return session.Core{}, unknownProject() // authority over a Session is not access to its Project (AUTH-03)
 	}
 	return core, nil
 }

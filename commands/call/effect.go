@@ -249,7 +249,7 @@ func (c *Call) late(offer wire.Offer, o EffectOptions) func(context.Context, wir
 // of a call that answered outcome_unknown. A second end of the same id writes nothing.
 func (k *Kernel) recordEnd(ctx context.Context, id event.SessionID, actor event.Actor, inv event.InvocationID,
 	x event.ExecutionID, facts Facts, ms int64) error {
-	_, err := k.writer.Do(ctx, aggregate.Command{Aggregate: event.SessionAggregate(id), Actor: actor, Invocation: inv, Reserve: true},
+	receipt, err := k.writer.Do(ctx, aggregate.Command{Aggregate: event.SessionAggregate(id), Actor: actor, Invocation: inv, Reserve: true},
 		func(time.Time) ([]event.Event, error) {
 			core, ok := k.cfg.Sessions.Core(id)
 			if !ok {
@@ -270,6 +270,9 @@ func (k *Kernel) recordEnd(ctx context.Context, id event.SessionID, actor event.
 				ExitCode: facts.ExitCode, FailureKind: facts.FailureKind, Effect: facts.Effect, Expectation: exp,
 				Validation: facts.Validation}}, nil
 		})
+	if receipt.Seq > 0 {
+		k.atRest(ctx, id)
+	}
 	return err
 }
 

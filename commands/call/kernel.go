@@ -10,13 +10,22 @@ import (
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/projections/access"
+	"webcodex/projections/retention"
 	"webcodex/projections/session"
 )
 
-// Config of a Kernel. All members but OnCall and Logger are required.
+// Config of a Kernel. Log, Sessions, Fleet, Server and Now are required.
 type Config struct {
 	Log      eventlog.Appender
 	Sessions *session.Store
+	// Refs are what ~sN and ~pN stand for; nil: this server keeps none.
+	Refs *access.Refs
+	// Tombstones are of the Sessions that were removed; nil: none ever is.
+	Tombstones *retention.Tombstones
+	// OnClosed is told of a Closed Session that has come to rest, after which there may be one
+	// too many; nil: nobody counts. It cannot change the answer of the call that closed it.
+	OnClosed func(context.Context, session.Core)
 	Fleet    Fleet
 	Server   event.InstanceID
 	Now      func() time.Time
@@ -81,7 +90,7 @@ func (c *Call) do(ctx context.Context) (Response, error) {
 		return Response{}, err
 	}
 	defer c.kernel.slots.free(c.key())
-	if err := c.admit(); err != nil {
+	if err := c.admit(ctx); err != nil {
 		return Response{}, err
 	}
 	if err := c.guard(ctx); err != nil {
@@ -146,6 +155,14 @@ func (c *Call) Decide(ctx context.Context, a event.Aggregate, decide aggregate.D
 	}
 	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation}, decide)
 }
+
+// Settle is Decide for what ends work: it may use the space that is kept for that.
+func (c *Call) Settle(ctx context.Context, a event.Aggregate, decide aggregate.Decide) (eventlog.Receipt, error) {
+	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation, Reserve: true}, decide)
+}
+
+// Head is where an aggregate's chain ends.
+func (c *Call) Head(a event.Aggregate) (eventlog.Head, error) { return c.kernel.cfg.Log.Head(a) }
 
 // Elapsed is how long the call has taken so far, by the server's clock.
 func (c *Call) Elapsed() time.Duration { return c.kernel.cfg.Now().Sub(c.Started) }

@@ -58,6 +58,7 @@ func (c *Call) finish(ctx context.Context, res Result, err error) (Response, err
 	if receipt.Seq == 0 {
 		return c.unpaired(res, err)
 	}
+	c.kernel.atRest(ctx, c.Session.ID) // it may have been closed while this call was open
 	id := event.TailEventID(receipt.Commit.Aggregate, receipt.Commit.Version, len(receipt.Commit.Events)-1)
 	if err != nil {
 		return Response{}, fault.As(err).With("session_recorded", true).With("session_event_id", id)

@@ -151,7 +151,7 @@ func TestAJobEndsWithOneMarker(t *testing.T) {
 	}
 	events := e.Events(id)
 	m, ok := events[len(events)-1].(event.ExecutionFinished)
-	if !ok || m.Execution != r.ID || m.Effect.State != event.Completed || m.DurationMS != 12 || len(events) != 5 {
+	if !ok || m.Execution != r.ID || m.Effect.State != event.Completed || m.DurationMS != 12 || len(events) != 6 {
 		t.Errorf("%d events, the last %+v", len(events), events[len(events)-1])
 	}
 }

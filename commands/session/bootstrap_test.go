@@ -103,7 +103,7 @@ func TestAStartWithInstructionFilesIsOneCommit(t *testing.T) {
 	instruct(e, map[string]string{"AGENTS.md": "1", "CLAUDE.md": "2"})
 	s := start(e, args{"project": alpha, "execution_context": args{"default_cwd": "pkg"}})
 	commits := e.Commits(s.SessionID)
-	if len(commits) != 1 || len(commits[0].Events) != 3 {
+	if len(commits) != 1 || len(commits[0].Events) != 4 { // created, instruction, files, ref
 		t.Fatalf("%+v", commits)
 	}
 	instruct(e, map[string]string{"AGENTS.md": "3"})

@@ -30,14 +30,24 @@ var CloseSession = call.Spec{
 
 func closeSession(ctx context.Context, c *call.Call) (call.Result, error) {
 	id := c.Session.ID
-	receipt, err := c.Decide(ctx, event.SessionAggregate(id), func(time.Time) ([]event.Event, error) {
-		core, _ := c.Sessions().Core(id)
+	receipt, err := c.Settle(ctx, event.SessionAggregate(id), func(time.Time) ([]event.Event, error) {
+		core, err := c.Current(id)
+		if err != nil {
+			return nil, err
+		}
 		return DecideClose(core)
 	})
 	if err != nil {
 		return call.Result{}, err
 	}
-	core, _ := c.Sessions().Core(id)
+	core, err := c.Current(id)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if receipt.Seq > 0 {
+		// History is bounded again before the answer; at a limit of 0 this Session has gone by then.
+		c.Closed(ctx, core)
+	}
 	return call.Result{Output: CloseOut{SessionID: id, Lifecycle: core.Lifecycle, AlreadyClosed: receipt.Seq == 0,
 		UpdatedAt: event.FormatTime(core.UpdatedAt)}}, nil
 }

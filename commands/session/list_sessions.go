@@ -17,13 +17,14 @@ type ListIn struct {
 }
 
 // ListSessions finds the caller's Sessions of a Project, for a window that has lost its id
-// (LST-01). It needs no link to an earlier window, only the authority (LST-02).
+// (LST-01). It needs no link to an earlier window, only the authority (LST-02). Rows carry the
+// caller's refs; a number for one that has none is all that is ever written (LST-09).
 var ListSessions = call.Spec{
 	Name: "list_sessions", Scopes: []call.Scope{call.ScopeRuntimeRead, call.ScopeProjectRead}, Plane: call.PlaneSession,
 	Class: call.Observe, In: ListIn{}, Run: listSessions,
 }
 
-func listSessions(_ context.Context, c *call.Call) (call.Result, error) {
+func listSessions(ctx context.Context, c *call.Call) (call.Result, error) {
 	in, err := call.Decode[ListIn](c)
 	if err != nil {
 		return call.Result{}, err
@@ -37,5 +38,10 @@ func listSessions(_ context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	all := c.Sessions().List(session.Filter{Authority: c.Principal.Actor.Authority, Project: c.Project.Ref, Lifecycle: lifecycle})
-	return call.Result{Output: session.NewPage(all, in.Offset, in.Limit)}, nil
+	page := session.NewPage(all, in.Offset, in.Limit)
+	shown := all[min(page.Offset, len(all)):][:page.Returned]
+	for i, ref := range sessionRefs(ctx, c, shown...) {
+		page.Sessions[i].SessionRef = ref
+	}
+	return call.Result{Output: page}, nil
 }

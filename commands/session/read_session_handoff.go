@@ -39,7 +39,9 @@ func readHandoff(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	return call.Result{Output: session.NewHandoff(v, s, in.Diagnostic, in.Limit)}, nil
+	h := session.NewHandoff(v, s, in.Diagnostic, in.Limit)
+	h.SessionRef = sessionRefs(ctx, c, v.Core)[0]
+	return call.Result{Output: h}, nil
 }
 
 // asked reads a flag that is true where it is absent.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"time"
 
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
@@ -19,9 +18,11 @@ type StartIn struct {
 
 // StartOut is its output.
 type StartOut struct {
-	SessionID event.SessionID `json:"session_id"`
-	Project   string          `json:"project,omitempty"`
-	Session   Head            `json:"session"`
+	SessionID  event.SessionID `json:"session_id"`
+	SessionRef string          `json:"session_ref,omitempty"`
+	Project    string          `json:"project,omitempty"`
+	ProjectRef string          `json:"project_ref,omitempty"`
+	Session    Head            `json:"session"`
 }
 
 // StartSession makes a Session without an instruction, with or without a Project.
@@ -51,11 +52,14 @@ func startSession(ctx context.Context, c *call.Call) (call.Result, error) {
 		s.Project, s.Root = c.Project.Ref, c.Project.Root
 	}
 	id := event.NewSessionID()
-	if _, err := c.Decide(ctx, event.SessionAggregate(id), func(time.Time) ([]event.Event, error) { return DecideStart(s) }); err != nil {
+	if err := create(ctx, c, id, s); err != nil {
 		return call.Result{}, err
 	}
-	core, _ := c.Sessions().Core(id)
-	out := StartOut{SessionID: id, Session: HeadOf(core)}
+	core, err := c.Current(id)
+	if err != nil {
+		return call.Result{}, err
+	}
+	out := StartOut{SessionID: id, SessionRef: sessionRefs(ctx, c, core)[0], ProjectRef: projectRef(ctx, c), Session: HeadOf(core)}
 	if c.Project != nil {
 		out.Project = c.Project.Project
 	}

@@ -43,7 +43,7 @@ func TestAFreshStartIsOneCommitAndAlwaysAFreshSession(t *testing.T) {
 			t.Errorf("%+v", out)
 		}
 		commits := e.Commits(out.SessionID)
-		if len(commits) != 1 || len(commits[0].Events) != 2 {
+		if len(commits) != 1 || len(commits[0].Events) != 3 { // created, instruction, ref
 			t.Fatalf("%d commits", len(commits))
 		}
 		c, _ := commits[0].Events[0].(event.SessionCreated)
@@ -173,7 +173,7 @@ func TestHandoff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := keys(t, resp.Output); !slices.Equal(got, []string{"handoff_brief", "project", "session_id"}) {
+	if got := keys(t, resp.Output); !slices.Equal(got, []string{"handoff_brief", "project", "session_id", "session_ref"}) {
 		t.Errorf("members %q", got)
 	}
 	h := calltest.Must[view.Handoff](e, &session.ReadHandoff, args{"session_id": s.SessionID})

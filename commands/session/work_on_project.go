@@ -25,7 +25,9 @@ type WorkIn struct {
 // WorkOut is its output (shapes.md 4).
 type WorkOut struct {
 	SessionID    event.SessionID    `json:"session_id"`
+	SessionRef   string             `json:"session_ref,omitempty"`
 	Project      string             `json:"project,omitempty"`
+	ProjectRef   string             `json:"project_ref,omitempty"`
 	Continuation string             `json:"continuation"`
 	Session      Head               `json:"session"`
 	Workspace    WorkspaceOut       `json:"workspace"`
@@ -91,7 +93,11 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	core, _ := c.Sessions().Core(w.SessionID)
+	core, err := c.Current(w.SessionID)
+	if err != nil {
+		return call.Result{}, err
+	}
+	w.SessionRef, w.ProjectRef = sessionRefs(ctx, c, core)[0], projectRef(ctx, c)
 	w.Session, w.Project, w.Next = HeadOf(core), projectName(core.Project), nextActions(core, w.Continuation)
 	return call.Result{Output: w}, nil
 }
@@ -136,8 +142,7 @@ func startWork(ctx context.Context, c *call.Call, in WorkIn, defaults *event.Exe
 	}
 	seen := w.observe(ctx, c)
 	w.Instructions, s.Files = Compare(nil, seen)
-	_, err := c.Decide(ctx, event.SessionAggregate(w.SessionID), func(time.Time) ([]event.Event, error) { return DecideStart(s) })
-	return err
+	return create(ctx, c, w.SessionID, s)
 }
 
 // resumeWork goes on with the Session. What would be refused is refused before the Runner is
@@ -150,7 +155,10 @@ func resumeWork(ctx context.Context, c *call.Call, in WorkIn, defaults *event.Ex
 	}
 	seen := w.observe(ctx, c)
 	_, err := c.Decide(ctx, event.SessionAggregate(w.SessionID), func(time.Time) ([]event.Event, error) {
-		core, _ := c.Sessions().Core(w.SessionID)
+		core, err := c.Current(w.SessionID)
+		if err != nil {
+			return nil, err
+		}
 		w.Instructions, r.Files = Compare(core.Instructions, seen)
 		return DecideResume(core, r)
 	})

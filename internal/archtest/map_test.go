@@ -23,6 +23,8 @@ var importMap = map[string]entry{
 		[]string{"eventlog", "eventlog/event", "projections/state"}},
 	"projections/access": {"folds of principals, tokens and refs",
 		[]string{"eventlog", "eventlog/event", "projections/state"}},
+	"projections/history": {"what the log tells of itself: times of commits, what has left, whether the clock can be trusted",
+		[]string{"eventlog", "eventlog/event", "projections/state"}},
 	"projections/retention": {"the fold of tombstones",
 		[]string{"eventlog", "eventlog/event", "projections/state"}},
 	"projections/state": {"state.db: folds on disk, with the checkpoint they stand at",
@@ -42,10 +44,11 @@ var importMap = map[string]entry{
 	"commands/project":   {"tools over Projects", commandMay},
 	"commands/run":       {"tools that run commands and watch Jobs", commandMay},
 	"commands/runtime":   {"tools over WebCodex itself: its status", commandMay},
-	"commands/session":   {"tools over Workflow Sessions", commandMay},
+	"commands/session":   {"tools over Workflow Sessions", append([]string{"commands/access"}, commandMay...)},
 	"commands/validate":  {"tools that run tests and parse what they said", append([]string{"commands/run"}, commandMay...)},
 
-	"commands/internal/calltest": {"test only: a kernel on a real log, with a Runner that does what a test says", commandMay},
+	"commands/internal/calltest": {"test only: a kernel on a real log, with a Runner that does what a test says",
+		append([]string{"commands/retention"}, commandMay...)},
 
 	"runner/wire": {"the messages between server and Runner, shared by both",
 		[]string{"eventlog/event"}},

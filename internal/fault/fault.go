@@ -21,6 +21,7 @@ const (
 	UnknownProject         Kind = "unknown_project"
 	UnknownProjectRef      Kind = "unknown_project_ref"
 	UnknownJob             Kind = "unknown_job"
+	SessionExpired         Kind = "session_retention_expired"
 	SessionClosed          Kind = "session_closed"
 	SessionProjectMismatch Kind = "session_project_mismatch"
 	SessionAuthorityDenied Kind = "session_authority_denied"

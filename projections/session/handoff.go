@@ -9,9 +9,10 @@ import (
 // Handoff is the output of read_session_handoff: three members, and what diagnostic asked for
 // beside them (HND-03, HND-04).
 type Handoff struct {
-	SessionID event.SessionID `json:"session_id"`
-	Project   *string         `json:"project"`
-	Brief     Brief           `json:"handoff_brief"`
+	SessionID  event.SessionID `json:"session_id"`
+	SessionRef string          `json:"session_ref,omitempty"`
+	Project    *string         `json:"project"`
+	Brief      Brief           `json:"handoff_brief"`
 	*Diagnostic
 }
 

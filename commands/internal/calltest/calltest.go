@@ -9,10 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"webcodex/commands/aggregate"
 	"webcodex/commands/call"
+	remove "webcodex/commands/retention"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/projections/access"
+	"webcodex/projections/retention"
 	"webcodex/projections/session"
 )
 
@@ -27,12 +31,17 @@ type Env struct {
 	Server event.InstanceID
 	Lines  chan call.Line
 	Faults *eventlog.Faults
+
+	Refs       *access.Refs
+	Tombstones *retention.Tombstones
+	// Limit is how many Closed Sessions are retained; it counts from the next Reopen.
+	Limit int
 }
 
 // New opens a fresh data directory; faults may be nil.
 func New(t testing.TB, faults *eventlog.Faults) *Env {
 	t.Helper()
-	e := &Env{T: t, Dir: t.TempDir(), Fleet: NewFleet(), Faults: faults, Lines: make(chan call.Line, 1024)}
+	e := &Env{T: t, Dir: t.TempDir(), Fleet: NewFleet(), Faults: faults, Lines: make(chan call.Line, 1024), Limit: remove.DefaultLimit}
 	e.open()
 	t.Cleanup(func() { _ = e.Log.Close() })
 	return e
@@ -41,19 +50,22 @@ func New(t testing.TB, faults *eventlog.Faults) *Env {
 func (e *Env) open() {
 	e.T.Helper()
 	e.Server, e.Store = event.NewInstanceID(), session.NewStore()
+	e.Refs, e.Tombstones = access.NewRefs(), retention.New()
 	log, err := eventlog.Open(context.Background(), eventlog.Options{Dir: e.Dir, Durability: eventlog.Process, Server: e.Server,
-		Now: time.Now, Folds: []eventlog.Fold{e.Store}, Faults: e.Faults, MaxBytes: 256 << 20})
+		Now: time.Now, Folds: []eventlog.Fold{e.Store, e.Refs, e.Tombstones}, Faults: e.Faults, MaxBytes: 256 << 20})
 	if err != nil {
 		e.T.Fatal(err)
 	}
 	e.Log = log
-	e.Kernel = call.NewKernel(call.Config{Log: log, Sessions: e.Store, Fleet: e.Fleet, Server: e.Server, Now: time.Now,
+	remover := remove.New(remove.Options{Writer: aggregate.NewWriter(log, time.Now), Sessions: e.Store, Tombstones: e.Tombstones, Limit: e.Limit})
+	e.Kernel = call.NewKernel(call.Config{Log: log, Sessions: e.Store, Refs: e.Refs, Tombstones: e.Tombstones, OnClosed: remover.Closed, Fleet: e.Fleet, Server: e.Server, Now: time.Now,
 		OnCall: func(l call.Line) {
 			select {
 			case e.Lines <- l:
 			default:
 			}
 		}})
+	remover.Run(context.Background())
 }
 
 // Reopen ends this server life and begins the next.

@@ -116,7 +116,7 @@ func (f *Fleet) Projects() []call.ProjectInfo {
 	git := true
 	for _, ref := range []event.ProjectRef{Alpha, Beta} {
 		name, _, _ := strings.Cut(string(ref.Project), "-")
-		out = append(out, call.ProjectInfo{Ref: ref, Project: ref.String(), Name: name, Git: &git, Connected: !f.gone[ref]})
+		out = append(out, call.ProjectInfo{Ref: ref, Project: ref.String(), Name: name, Root: strings.Repeat("r", 64), Git: &git, Connected: !f.gone[ref]})
 	}
 	return out
 }
