@@ -13,7 +13,7 @@ var startSession = Tool{
 	Category: "workflow",
 	Input: schema.Object(
 		schema.Opt("project", projectArg),
-		schema.Opt("title", schema.Str("Short title for lists.", 1, session.MaxTitle)),
+		schema.Opt("title", schema.Str("Short title for lists.", 1, session.MaxTitle).ForReading()),
 		schema.Opt("mode", sessionModeArg),
 		schema.Opt("execution_context", contextArg()),
 	),

@@ -26,7 +26,7 @@ var workOnProject = Tool{
 		"and keep it for another window: read_session_handoff shows where the work stands.",
 	Category: "workflow", Direct: true,
 	Input: schema.Object(
-		schema.Req("instruction", schema.Str("What is to be done, in the person's words.", 1, session.MaxInstruction).Fault(fault.InvalidInstruction)),
+		schema.Req("instruction", schema.Str("What is to be done, in the person's words.", 1, session.MaxInstruction).Fault(fault.InvalidInstruction).ForReading()),
 		schema.Opt("project", schema.Str("Project to start on, as list_projects gives it.", 1, 512)),
 		schema.Opt("session_id", schema.Str("Session to continue, exactly this one.", 1, 128)),
 		schema.Opt("mode", schema.Enum("checkout works in the repository itself.", "checkout", "worktree")),

@@ -24,6 +24,6 @@ func shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	r := []rune(s)
-	return string(r[:n-1]) + "…"
+	kept, _ := redact.Cut(s, n-1)
+	return kept + "…"
 }

@@ -92,15 +92,6 @@ func precut(s string, maxChars int) string {
 }
 
 func cut(s string, maxChars int) string {
-	if len(s) <= maxChars {
-		return s
-	}
-	n := 0
-	for i := range s {
-		if n == maxChars {
-			return s[:i]
-		}
-		n++
-	}
-	return s
+	kept, _ := Cut(s, maxChars)
+	return kept
 }

@@ -133,6 +133,24 @@ func TestNormaliseRefuses(t *testing.T) {
 	}
 }
 
+// TestProse: a text that is only read may hold half of a surrogate pair, which becomes U+FFFD;
+// it is bounded like any other.
+func TestProse(t *testing.T) {
+	s := schema.Object(schema.Req("title", schema.Str("", 1, 5).ForReading()))
+	for in, want := range map[string]string{
+		`{"title":"\ud83d\ude00"}`:          `{"title":"\ud83d\ude00"}`,
+		`{"title":"a\ud83d"}`:               `{"title":"a` + "\ufffd" + `"}`,
+		`{"title":"\ude00\ud83dx<"}`:        `{"title":"` + "\ufffd\ufffd" + `x\u003c"}`,
+		`{"title":"\ud83d12345"}`:           "",
+		`{"title":"\ude00\ude00\ude00abc"}`: "",
+	} {
+		got, err := s.Normalise(json.RawMessage(in))
+		if (err != nil) != (want == "") || err == nil && string(got) != want {
+			t.Errorf("%s: %s, %v", in, got, err)
+		}
+	}
+}
+
 // TestDepth counts brackets outside of strings.
 func TestDepth(t *testing.T) {
 	for in, want := range map[string]int{`1`: 0, `"[[["`: 0, `["\"[["]`: 1, `{"a":[{}]}`: 3, `[[],[]]`: 2,

@@ -26,6 +26,9 @@ type Schema struct {
 	MinItems int
 	MaxItems int
 	Props    []Prop
+	// Prose marks a text that is only read: half of a surrogate pair in it becomes U+FFFD, where
+	// any other string with one is refused.
+	Prose bool
 	// Free marks the one object that takes any members (call_runtime_tool's arguments).
 	Free bool
 	// Kind is the error kind of a missing, empty or out-of-bounds value; empty means
@@ -85,6 +88,9 @@ func (s *Schema) Fault(k fault.Kind) *Schema { s.Kind = k; return s }
 
 // Hint names the step to take where a value is out of bounds (EXE-22).
 func (s *Schema) Hint(next string) *Schema { s.Next = next; return s }
+
+// ForReading marks a text as Prose.
+func (s *Schema) ForReading() *Schema { s.Prose = true; return s }
 
 // Match adds a pattern.
 func (s *Schema) Match(re string) *Schema { s.Pattern = re; return s }

@@ -83,8 +83,15 @@ func (s *Schema) text(out *bytes.Buffer, raw []byte, path string) error {
 		return refuse(path, "%s must be a string", named(path))
 	}
 	var text string
-	if err := json.Unmarshal(raw, &text); err != nil || loneSurrogate(raw) {
+	err := json.Unmarshal(raw, &text)
+	half := err == nil && loneSurrogate(raw)
+	if err != nil || half && !s.Prose {
 		return refuse(path, "%s holds half of a surrogate pair, which is no character", named(path))
+	}
+	if half {
+		if raw, err = json.Marshal(text); err != nil {
+			return refuse(path, "%s could not be read", named(path))
+		}
 	}
 	if len(s.Enum) > 0 && !slices.Contains(s.Enum, text) {
 		return refuse(path, "%s must be one of %s", named(path), strings.Join(s.Enum, ", "))

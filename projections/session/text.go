@@ -1,23 +1,9 @@
 package session
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "webcodex/internal/redact"
 
 // cut gives the first n characters of s, valid UTF-8 always, and whether some are missing.
-func cut(s string, n int) (string, bool) {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s, false
-	}
-	i := 0
-	for k := 0; k < n && i < len(s); k++ {
-		_, size := utf8.DecodeRuneInString(s[i:])
-		i += size
-	}
-	return s[:i], i < len(s)
-}
+func cut(s string, n int) (string, bool) { return redact.Cut(s, n) }
 
 func excerpt(s string, n int) Excerpt {
 	t, cutOff := cut(s, n)
