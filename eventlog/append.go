@@ -75,6 +75,10 @@ func (l *Log) prepare(d Draft) (*entry, error) {
 	if head != d.Expect {
 		return nil, ErrConflict
 	}
+	// JetStream reads the aggregate's last commit to compare its sequence.
+	if err := l.evidence.before(context.Background(), head.Seq, head.Seq); err != nil {
+		return nil, err
+	}
 	c := event.Commit{Format: event.Format, ID: d.ID, Aggregate: d.Aggregate, Version: head.Version + 1,
 		Prev: head.Hash, At: d.At.UTC().Truncate(time.Millisecond), Actor: d.Actor, Invocation: d.Invocation,
 		Server: l.opts.Server, Events: d.Events}

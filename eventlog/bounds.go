@@ -73,4 +73,28 @@ const (
 	maxRecord = maxMessage + 64<<10 + 4096
 	// maxBlock bounds a block file: JetStream's largest block or a single record.
 	maxBlock = 16 << 20
+	// maxLedger bounds the block ledger: 120 bytes a block, blocks of at least 32 KB.
+	maxLedger = 64 << 20
+)
+
+// Bounds of the search for damage.
+const (
+	// hashChunk is read at once when a file is hashed.
+	hashChunk = 256 << 10
+	// sealInterval is how often the log looks for a block that JetStream rolled away from.
+	sealInterval = time.Second
+	// scrubRate is how many bytes a second the scrub reads at most, scrubEvery how long it
+	// rests between two passes, scrubDelay how long after a start, and scrubDefer how long a
+	// busy log holds up one block of it.
+	scrubRate  = 5 << 20
+	scrubEvery = 24 * time.Hour
+	scrubDelay = 30 * time.Second
+	scrubDefer = time.Minute
+	// tailEvery is how often the newest block is read.
+	tailEvery = 30 * time.Second
+	// busyCommits in a second make the log busy.
+	busyCommits = 20
+	// checkedFor is how long a sealed block's hash is trusted before JetStream may read it
+	// again: JetStream truncates a file in which it finds a bad record.
+	checkedFor = time.Minute
 )

@@ -17,7 +17,6 @@ const (
 	damagePrev       = "chain_broken"      // a commit does not name the hash of the one before
 	damageUnreadable = "commit_unreadable" // not a commit, or of a newer program
 	damageSubject    = "foreign_commit"    // stored under another aggregate's subject
-	damageFlipped    = "flipped_byte"      // a stored byte is not the one that was written
 	damageCarry      = "state_missing"     // its beginning was pruned and no carried state follows
 )
 

@@ -24,6 +24,10 @@ type checkpoint struct {
 	// Boot names the life of the operating system: after an unclean stop in another one the
 	// newest commits of process durability may be gone without a trace.
 	Boot string `json:"boot,omitempty"`
+	// Ledger is the newest block in the block ledger: one that knows less is not the newest.
+	Ledger int `json:"ledger,omitempty"`
+	// Seal is set by Close alone.
+	Seal *seal `json:"seal,omitempty"`
 }
 
 // readCheckpoint reads the file; false means that there is none.
@@ -71,8 +75,13 @@ func (l *Log) writeCheckpoint(seq uint64, hash string, clean bool) error {
 	pruned := l.pruned
 	l.mu.RUnlock()
 	l.checkpointed = seq
-	return l.dir.writeFile(checkpointName, checkpoint{Seq: seq, Pruned: pruned, Hash: hash, Epoch: l.Epoch(),
-		Durability: l.opts.Durability, Clean: clean, Boot: l.boot})
+	c := checkpoint{Seq: seq, Pruned: pruned, Hash: hash, Epoch: l.Epoch(), Durability: l.opts.Durability, Clean: clean, Boot: l.boot}
+	if clean {
+		c.Seal = l.evidence.seal()
+		c.Clean = !l.evidence.harmed()
+	}
+	c.Ledger = l.evidence.newest()
+	return l.dir.writeFile(checkpointName, c)
 }
 
 // trim keeps a boot id to one line.

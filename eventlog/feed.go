@@ -36,6 +36,9 @@ func (l *Log) feed(ctx context.Context, from, last uint64, fn func(message) erro
 	if err := l.feedable(ctx, from, last); err != nil {
 		return err
 	}
+	if err := l.evidence.before(ctx, from, last); err != nil {
+		return err
+	}
 	nc, err := l.auth.connect(grant{"feed", accountLog, everything()})
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, "the log cannot be read")
@@ -94,6 +97,9 @@ func (l *Log) nextMessage(ctx context.Context, sub *nats.Subscription, seq uint6
 
 // get reads one stored message by its sequence.
 func (l *Log) get(ctx context.Context, seq uint64) (*jetstream.RawStreamMsg, error) {
+	if err := l.evidence.before(ctx, seq, seq); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return l.stream.GetMsg(ctx, seq)

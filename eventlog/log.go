@@ -75,6 +75,9 @@ type Options struct {
 	Base Base
 	// Progress is told now and then how far a long start has come, as sequences.
 	Progress func(done, last uint64)
+	// ScrubEvery is the rest between two passes over all sealed blocks in the background; 0: a
+	// day.
+	ScrubEvery time.Duration
 	// Faults is the seam through which tests inject faults; nil in the program.
 	Faults *Faults
 }

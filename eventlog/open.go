@@ -24,6 +24,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	}
 	l := &Log{opts: o, log: o.Logger, auth: newAuthority(o.Logger), boot: bootID(), chain: newChain(o.Base),
 		submit: make(chan *entry, window), stop: make(chan struct{}), failed: make(chan struct{})}
+	l.evidence = newEvidence(l)
 	if err := l.open(ctx); err != nil {
 		l.abandon()
 		return nil, err
@@ -64,6 +65,9 @@ func (l *Log) open(ctx context.Context) error {
 	}
 	f, cp, hasCP, err := l.readState()
 	if err != nil {
+		return err
+	}
+	if err := l.examine(ctx, cp, hasCP); err != nil {
 		return err
 	}
 	state, err := l.startStream(ctx, f, cp)
@@ -182,7 +186,9 @@ func (l *Log) startWriting(ctx context.Context, last uint64, lost bool) error {
 	if err := l.writeCheckpoint(seq, hash, false); err != nil {
 		return fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
 	}
-	l.loops.Add(2)
+	l.evidence.begin(!l.opened.resumed && len(l.chain.list()) == 0)
+	l.loops.Add(3)
+	go l.tend()
 	if l.opts.Base != nil {
 		l.loops.Add(1)
 		go l.forget()

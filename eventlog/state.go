@@ -59,6 +59,8 @@ type Log struct {
 	checked       BaseCheckpoint // the checkpoint's commit as it was read from the log
 	budgetChanged bool
 
+	evidence *evidence // what is known of the block files
+
 	applied position // what the folds have seen
 	synced  atomic.Uint64
 }

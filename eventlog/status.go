@@ -29,6 +29,8 @@ type Status struct {
 	Damaged    []Damage `json:"damaged"`
 	// TailLost tells that this start found the end of the log gone (durability process).
 	TailLost bool `json:"tail_lost"`
+	// Evidence tells of the block files.
+	Evidence EvidenceStatus `json:"evidence"`
 	// OpenedAt, and what the start took: the server with its own recovery, then the folding.
 	OpenedAt   time.Time     `json:"opened_at"`
 	ServerTook time.Duration `json:"server_took_ns"`
@@ -45,6 +47,7 @@ func (l *Log) Status() Status {
 		TailLost: l.opened.tailLost, OpenedAt: l.opened.at.UTC().Truncate(time.Millisecond), ServerTook: l.opened.server, FeedTook: l.opened.feed,
 		MaxBytes: l.space.max}
 	s.Seq, _ = l.applied.read()
+	s.Evidence = l.evidence.status()
 	s.Bytes, s.FreeBytes, s.Space = l.space.reading()
 	if l.Err() != nil {
 		s.Writing, s.Reason = false, l.failure.Reason

@@ -1,0 +1,375 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+
+	"webcodex/internal/fault"
+)
+
+const (
+	indexName    = "index.db" // JetStream's own summary of its blocks
+	tailCopyName = "log-tail-copy"
+)
+
+// seal is what a clean stop leaves about the files that go on changing.
+type seal struct {
+	Block int     `json:"block"` // number of the newest block file
+	Tail  fileSum `json:"tail"`
+	Index fileSum `json:"index"`
+}
+
+// examine looks at the log's files before JetStream opens them, because JetStream cuts away
+// what it cannot read and says nothing (faults.md 2.11). After a clean stop the files' names
+// and sizes are compared with the ledger, and the newest block with its hash. After any other
+// stop every sealed block is hashed, and the newest is read record by record and copied
+// aside. Errors: fault log_damaged with every bad block; then nothing was changed.
+func (l *Log) examine(ctx context.Context, cp checkpoint, has bool) error {
+	x := &examination{l: l, e: l.evidence, dir: l.dir.blocks(), cp: cp, has: has}
+	if err := x.find(); err != nil || len(x.index) == 0 {
+		return err
+	}
+	x.compareNames()
+	clean, err := x.clean()
+	if err != nil {
+		return err
+	}
+	if err := x.readSealed(ctx, !clean); err != nil {
+		return err
+	}
+	if !clean {
+		if err := x.readTail(); err != nil {
+			return err
+		}
+	}
+	if len(x.bad) > 0 {
+		return damaged(x.bad)
+	}
+	if clean {
+		return nil
+	}
+	return x.setAside()
+}
+
+// examination is one look before a start.
+type examination struct {
+	l     *Log
+	e     *evidence
+	dir   string
+	cp    checkpoint
+	has   bool
+	index []int // block files, oldest first
+	tail  int   // the newest
+	cut   int   // the first block that a power cut left unreadable; 0: none
+
+	mu  sync.Mutex
+	bad []BlockDamage
+}
+
+func (x *examination) file(i int) string { return filepath.Join(x.dir, strconv.Itoa(i)+blockSuffix) }
+
+func (x *examination) report(d BlockDamage) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !slices.ContainsFunc(x.bad, func(o BlockDamage) bool { return o.Block == d.Block }) {
+		x.bad = append(x.bad, d)
+	}
+}
+
+// mayLose tells that the last stop may have taken commits behind seq: it was not clean, the
+// page cache is gone, and no commit behind seq was promised to stay.
+func (x *examination) mayLose(seq uint64) bool {
+	if !x.has || x.cp.Clean || x.sameBoot() {
+		return false
+	}
+	return x.cp.Durability == Process || x.cp.Durability != Always && seq >= x.cp.Seq
+}
+
+// sameBoot tells that the page cache of the last life still stands.
+func (x *examination) sameBoot() bool {
+	return x.has && x.cp.Boot != "" && x.cp.Boot == x.l.boot
+}
+
+// find lists the block files and reads the ledger.
+func (x *examination) find() error {
+	var err error
+	x.index, err = blockIndexes(x.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.Wrap(err, fault.Unavailable, "the log's directory cannot be read")
+	}
+	slices.Sort(x.index)
+	if err := x.e.load(x.cp.Ledger); err != nil {
+		return err
+	}
+	if len(x.index) > 0 {
+		x.tail = x.index[len(x.index)-1]
+		return nil
+	}
+	if x.has && x.cp.Seq > 0 && !x.mayLose(0) {
+		return fault.New(fault.LogDamaged, "the log is gone: sequence %d was made durable and no block is left", x.cp.Seq).
+			WithReason(damageGone).WithNext("restore the data directory from a backup")
+	}
+	return nil
+}
+
+// compareNames looks for files that are gone and for sizes that changed.
+func (x *examination) compareNames() {
+	for n := x.index[0]; n < x.tail; n++ {
+		if !slices.Contains(x.index, n) {
+			x.report(x.e.damage(n, damageMissing))
+		}
+	}
+	for _, s := range x.e.list() {
+		switch {
+		case s.block > x.tail:
+			x.report(x.e.damage(s.block, damageOlder))
+		case s.block == x.tail:
+			// It was sealed when something durable lay behind it.
+			x.report(x.e.damage(s.block, damageOlder))
+		case s.block >= x.index[0]:
+			if info, err := os.Stat(x.file(s.block)); err == nil && info.Size() != s.size {
+				x.report(x.e.damage(s.block, damageFlipped))
+			}
+		default: // pruned, or it will be missed when the log is open and tells what was
+		}
+	}
+}
+
+// clean tells that the last stop was clean and left proof of it. A proof that does not hold
+// is damage; none at all, as from an older program, means a close look.
+func (x *examination) clean() (bool, error) {
+	s := x.cp.Seal
+	if !x.has || !x.cp.Clean || s == nil {
+		return false, nil
+	}
+	switch {
+	case s.Block > x.tail:
+		x.report(BlockDamage{Block: s.Block, Reason: damageOlder})
+		return true, nil
+	case s.Block < x.tail:
+		x.report(BlockDamage{Block: x.tail, Reason: damageForeign})
+		return true, nil
+	}
+	sum, err := sumFile(x.file(x.tail))
+	if err != nil {
+		return false, fault.Wrap(err, fault.Unavailable, "the log's newest block cannot be read")
+	}
+	if sum != s.Tail {
+		x.report(x.tailChanged(sum))
+	}
+	// An index.db that JetStream refuses makes it read and cut every block.
+	sum, err = sumFile(filepath.Join(x.dir, indexName))
+	return err == nil && sum == s.Index && x.e.known(), nil
+}
+
+// tailChanged names what happened to the newest block after a clean stop.
+func (x *examination) tailChanged(now fileSum) BlockDamage {
+	d := BlockDamage{Block: x.tail, Reason: damageFlipped}
+	f, err := readFacts(x.file(x.tail), x.tail, x.cp.Seq)
+	switch {
+	case err != nil:
+	case f.bad() && now.Size < x.cp.Seal.Tail.Size:
+		d.Reason, d.FirstSeq, d.LastSeq = damageTail, f.last+1, x.cp.Seq
+	case f.bad():
+		d.FirstSeq = f.last + 1
+	case f.last < x.cp.Seq:
+		d.Reason, d.FirstSeq, d.LastSeq = damageOlder, f.last+1, x.cp.Seq
+	case f.hash != x.cp.Hash, f.last > x.cp.Seq:
+		d.Reason = damageForeign
+	}
+	return d
+}
+
+// readSealed hashes the sealed blocks, on every core: those of the ledger if all is set, and
+// always those that are not in it, whose records are read instead.
+func (x *examination) readSealed(ctx context.Context, all bool) error {
+	var todo []int
+	for _, i := range x.index[:len(x.index)-1] {
+		if _, known := x.e.sealed(i); all || !known {
+			todo = append(todo, i)
+		}
+	}
+	return eachBlock(ctx, todo, x.readBlock)
+}
+
+func (x *examination) readBlock(i int) error {
+	if s, known := x.e.sealed(i); known {
+		bad, err := x.e.hash(s, nil)
+		if err == nil && bad != nil {
+			x.report(*bad)
+		}
+		return err
+	}
+	f, err := readFacts(x.file(i), i, x.cp.Seq)
+	if err != nil {
+		return fault.Wrap(err, fault.Unavailable, "block %d of the log cannot be read", i)
+	}
+	switch {
+	case f.hash != "" && f.hash != x.cp.Hash:
+		x.report(BlockDamage{Block: i, Reason: damageForeign, FirstSeq: f.first, LastSeq: f.last})
+	case !f.bad():
+	case x.mayLose(f.last):
+		x.mu.Lock()
+		if x.cut == 0 || i < x.cut {
+			x.cut = i
+		}
+		x.mu.Unlock()
+	default:
+		x.report(BlockDamage{Block: i, Reason: damageFlipped, FirstSeq: f.last + 1})
+	}
+	return nil
+}
+
+// readTail judges the newest block after a stop that was not clean: a record cut short behind
+// what was durable is how a stop in mid-write looks, anything else is damage.
+func (x *examination) readTail() error {
+	f, err := readFacts(x.file(x.tail), x.tail, x.cp.Seq)
+	if err != nil {
+		return fault.Wrap(err, fault.Unavailable, "the log's newest block cannot be read")
+	}
+	if x.cut == 0 {
+		x.judgeTail(f)
+	}
+	return nil
+}
+
+func (x *examination) judgeTail(f blockFacts) {
+	before, known := x.e.sealed(x.tail - 1)
+	last := max(f.last, before.last)
+	short := x.has && last > 0 && last < x.cp.Seq || known && f.first == 0
+	switch {
+	case x.has && f.hash != "" && f.hash != x.cp.Hash, known && f.first > 0 && f.first <= before.last:
+		x.report(BlockDamage{Block: x.tail, Reason: damageForeign, FirstSeq: f.first, LastSeq: f.last})
+	case f.bad() && x.broken(f):
+		x.report(BlockDamage{Block: x.tail, Reason: damageFlipped, FirstSeq: last + 1})
+	case !short || x.mayLose(last):
+	case f.bad() || f.size == 0:
+		x.report(BlockDamage{Block: x.tail, Reason: damageTail, FirstSeq: last + 1, LastSeq: x.cp.Seq})
+	default:
+		x.report(BlockDamage{Block: x.tail, Reason: damageOlder, FirstSeq: last + 1, LastSeq: x.cp.Seq})
+	}
+}
+
+// broken tells that the bad end of the newest block is not what a stop in mid-write leaves.
+func (x *examination) broken(f blockFacts) bool {
+	switch {
+	case x.has && x.cp.Clean: // nothing was being written
+		return !f.torn
+	case x.sameBoot():
+		return f.later || f.whole || !f.torn
+	case x.has && x.cp.Durability == Always: // each record was synced before the next
+		return f.later
+	}
+	return false // a power cut takes pages in any order
+}
+
+// setAside copies the newest block before JetStream cuts it, and moves away what lies behind
+// a block that a power cut left unreadable: what JetStream would make of it is a log with a
+// hole. Each start that needs it replaces the copy of the one before.
+func (x *examination) setAside() error {
+	keep := x.tail
+	if x.cut > 0 {
+		keep = x.cut
+	}
+	to, tmp := x.l.dir.file(tailCopyName), x.l.dir.file(tailCopyName+".tmp")
+	err := os.RemoveAll(tmp)
+	if err == nil {
+		err = os.Mkdir(tmp, 0o700)
+	}
+	if err == nil {
+		err = copyFile(x.file(keep), filepath.Join(tmp, filepath.Base(x.file(keep))))
+	}
+	if err == nil {
+		err = os.RemoveAll(to)
+	}
+	if err == nil {
+		err = os.Rename(tmp, to)
+	}
+	if err != nil {
+		_ = os.RemoveAll(tmp)
+		if x.cut > 0 {
+			return fault.Wrap(err, fault.Unavailable, "the end of the log cannot be copied aside before it is cut").
+				WithNext("free some disk space and start again")
+		}
+		x.l.log.Warn("log: its newest block could not be copied aside", slog.Any("error", err))
+		return nil
+	}
+	for _, i := range x.index {
+		if x.cut > 0 && i > x.cut {
+			if err := os.Rename(x.file(i), filepath.Join(to, filepath.Base(x.file(i)))); err != nil {
+				return fault.Wrap(err, fault.Unavailable, "the end of the log cannot be moved aside")
+			}
+		}
+	}
+	if x.cut > 0 {
+		x.l.log.Warn("log: a power cut left its end unreadable; what lies behind was moved aside", slog.Int("block", x.cut))
+	}
+	if err := errors.Join(syncPath(x.dir), syncPath(x.l.dir.path)); err != nil {
+		return fault.Wrap(err, fault.Unavailable, "the log's directory cannot be made durable")
+	}
+	return nil
+}
+
+// copyFile copies what is small enough to be a block, and makes the copy durable.
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.ReadFrom(in)
+	if err == nil {
+		err = out.Sync()
+	}
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// eachBlock runs fn for the blocks, on every core, until one fails.
+func eachBlock(ctx context.Context, blocks []int, fn func(int) error) error {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	var once sync.Once
+	var failed error
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for range min(runtime.GOMAXPROCS(0), len(blocks)) {
+		wg.Go(func() {
+			for i := range next {
+				if err := fn(i); err != nil {
+					once.Do(func() { failed = err; cancel() })
+				}
+			}
+		})
+	}
+	defer wg.Wait()
+	for _, i := range blocks {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+			close(next)
+			wg.Wait()
+			if failed != nil {
+				return failed
+			}
+			return cancelled(ctx)
+		}
+	}
+	close(next)
+	wg.Wait()
+	return failed
+}
