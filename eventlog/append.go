@@ -103,17 +103,22 @@ func (l *Log) prepare(d Draft) (*entry, error) {
 var replaced = []byte(`\ufffd`)
 
 func (l *Log) send(ctx context.Context, e *entry) (Receipt, error) {
-	select {
-	case l.submit <- e:
-	case <-ctx.Done():
-		return Receipt{}, fault.Wrap(ctx.Err(), fault.Cancelled, "the call ended before its commit was written")
+	if ctx.Err() != nil {
+		return Receipt{}, withdrawnBy(ctx)
+	}
+	if !l.writer.offer(e) {
+		select {
+		case l.submit <- e:
+		case <-ctx.Done():
+			return Receipt{}, withdrawnBy(ctx)
+		}
 	}
 	var err error
 	select {
 	case err = <-e.done:
 	case <-ctx.Done():
 		if e.state.CompareAndSwap(queued, withdrawn) {
-			return Receipt{}, fault.Wrap(ctx.Err(), fault.Cancelled, "the call ended before its commit was written")
+			return Receipt{}, withdrawnBy(ctx)
 		}
 		// Published: whether it stands is known soon, and only then is an answer true.
 		err = <-e.done
@@ -122,4 +127,8 @@ func (l *Log) send(ctx context.Context, e *entry) (Receipt, error) {
 		return Receipt{}, err
 	}
 	return Receipt{Seq: e.seq, Hash: e.hash, Commit: e.commit}, nil
+}
+
+func withdrawnBy(ctx context.Context) *fault.Error {
+	return fault.Wrap(ctx.Err(), fault.Cancelled, "the call ended before its commit was written")
 }

@@ -12,6 +12,9 @@ const (
 	FormatVersion = 1
 	// window bounds the commits that are published and not yet acknowledged.
 	window = 256
+	// maxGroup bounds the bytes of the commits that share one sync in durability group, so that
+	// none waits long for others (faults.md 2.1).
+	maxGroup = 4 << 20
 	// ackTimeout is how long a publication waits before the log is read for its own command
 	// id. A full disk shows as silence, so this is also how soon that is seen.
 	ackTimeout = 5 * time.Second

@@ -17,6 +17,9 @@ type checkpoint struct {
 	Hash       string     `json:"hash"`
 	Epoch      string     `json:"epoch"`
 	Durability Durability `json:"durability"`
+	// Block is the index of a block file before which all are durable, so that a start need
+	// not sync them again.
+	Block int `json:"block,omitempty"`
 	// Pruned is the first sequence that the newest log.pruned allows; the log may begin there.
 	Pruned uint64 `json:"pruned,omitempty"`
 	// Clean is set by Close alone. Until then the store may end in an unclean stop.
@@ -75,7 +78,8 @@ func (l *Log) writeCheckpoint(seq uint64, hash string, clean bool) error {
 	pruned := l.pruned
 	l.mu.RUnlock()
 	l.checkpointed = seq
-	c := checkpoint{Seq: seq, Pruned: pruned, Hash: hash, Epoch: l.Epoch(), Durability: l.opts.Durability, Clean: clean, Boot: l.boot}
+	c := checkpoint{Seq: seq, Pruned: pruned, Hash: hash, Epoch: l.Epoch(), Durability: l.opts.Durability,
+		Block: int(l.block.Load()), Clean: clean, Boot: l.boot}
 	if clean {
 		c.Seal = l.evidence.seal()
 		c.Clean = !l.evidence.harmed()

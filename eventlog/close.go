@@ -33,7 +33,7 @@ func (l *Log) shutdown() error {
 	if l.opts.ReadOnly || l.Err() != nil {
 		return l.Err() // the checkpoint stays unclean: the next start looks closely
 	}
-	if _, err := syncFrom(l.dir.blocks(), 0); err != nil {
+	if err := l.syncBlocks(); err != nil {
 		return fault.Wrap(err, fault.PersistenceUncertain, "the disk did not confirm the log's last writes")
 	}
 	seq, hash := l.applied.read()
@@ -69,8 +69,18 @@ func (l *Log) stopServer() {
 	}
 }
 
+// syncBlocks makes every block durable that may not be. In durability always and group it
+// finds nothing to write, since the committer was there before.
+func (l *Log) syncBlocks() error {
+	block, err := syncFrom(l.dir.blocks(), int(l.block.Load()))
+	if err == nil {
+		l.block.Store(int64(block))
+	}
+	return err
+}
+
 // checkpoints follows the log about once a second, never ahead of what is on the disk.
-func (l *Log) checkpoints(block int) {
+func (l *Log) checkpoints() {
 	defer l.loops.Done()
 	tick := time.NewTicker(checkpointInterval)
 	defer tick.Stop()
@@ -89,8 +99,7 @@ func (l *Log) checkpoints(block int) {
 			continue
 		}
 		if l.opts.Durability == Process {
-			var err error
-			if block, err = syncFrom(l.dir.blocks(), block); err != nil {
+			if err := l.syncBlocks(); err != nil {
 				l.fail(err, "sync_failed", "the disk did not confirm a write")
 				return
 			}

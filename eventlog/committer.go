@@ -2,8 +2,10 @@ package eventlog
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -12,9 +14,13 @@ import (
 	"webcodex/internal/fault"
 )
 
-// committer is the one goroutine that writes: it publishes drafts in a pipelined window on
-// a connection of its own, takes the acknowledgements, moves the horizon, feeds the folds
-// and only then releases the replies, all in the log's order.
+// committer writes: it publishes drafts in a pipelined window on a connection of its own,
+// takes the acknowledgements, makes groups of them durable, moves the horizon, feeds the
+// folds and only then releases the replies, all in the log's order.
+//
+// Publication is at once and nothing waits on a timer (SES-45): in durability group a sync
+// begins as soon as the one before has ended, over what is acknowledged by then; what comes
+// later is in the next one and delays nobody.
 type committer struct {
 	l      *Log
 	nc     *nats.Conn
@@ -22,12 +28,20 @@ type committer struct {
 	inbox  string // acknowledgements arrive at inbox + token
 	blocks *blocks
 	faults Faults
+	syncs  chan struct{} // orders the syncer to sync, in durability group
+	synced chan error    // its answers
+	wake   chan struct{} // an offered draft was settled without an acknowledgement
 
-	line []*entry // published, oldest first; tokens are contiguous
-	busy map[event.Aggregate]struct{}
-	next uint64 // token of the next entry
-	last uint64 // sequence of the last commit released
-	due  bool   // an attempt was expired and waits for a look into the log
+	// mu is held for a step, never while the disk or a caller is waited for.
+	mu      sync.Mutex
+	line    []*entry // published, oldest first; tokens are contiguous
+	syncing int      // so many of the oldest are what the running sync covers
+	pending int      // bytes of the others
+	busy    map[event.Aggregate]struct{}
+	next    uint64 // token of the next entry
+	last    uint64 // sequence of the last commit released
+	due     bool   // an attempt was expired and waits for a look into the log
+	msg     nats.Msg
 }
 
 func newCommitter(l *Log, last uint64) (*committer, error) {
@@ -40,9 +54,14 @@ func newCommitter(l *Log, last uint64) (*committer, error) {
 		return nil, err
 	}
 	c := &committer{l: l, nc: nc, blocks: b, last: last, inbox: nats.NewInbox() + ".",
-		acks: make(chan *nats.Msg, 4*window), busy: map[event.Aggregate]struct{}{}}
+		acks: make(chan *nats.Msg, 4*window), busy: map[event.Aggregate]struct{}{},
+		syncs: make(chan struct{}, 1), synced: make(chan error, 1), wake: make(chan struct{}, 1),
+		msg: nats.Msg{Header: nats.Header{expectHeader: make([]string, 1)}}}
 	if l.opts.Faults != nil {
 		c.faults = *l.opts.Faults
+	}
+	if f := c.faults.Fdatasync; f != nil {
+		b.fdatasync = f
 	}
 	if _, err := nc.ChanSubscribe(c.inbox+"*", c.acks); err != nil {
 		nc.Close()
@@ -55,6 +74,8 @@ func newCommitter(l *Log, last uint64) (*committer, error) {
 func (c *committer) run() {
 	defer c.l.loops.Done()
 	defer c.nc.Close()
+	defer close(c.syncs)
+	go c.syncer()
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
@@ -63,26 +84,76 @@ func (c *committer) run() {
 			return
 		}
 		submit := c.l.submit
-		if len(c.line) >= window {
+		if c.full() {
 			submit = nil
 		}
+		var step func()
 		select {
 		case e := <-submit:
-			c.accept(e)
+			step = func() { c.accept(e) }
 		case m := <-c.acks:
-			c.take(m)
+			step = func() { c.take(m) }
+		case err := <-c.synced:
+			step = func() { c.durable(err) }
+		case <-c.wake:
+			step = func() {}
 		case <-tick.C:
-			c.overdue()
+			step = c.overdue
 		case <-c.l.failed:
 			continue
 		case <-c.l.stop:
 			return
 		}
-		if c.due {
-			c.overdue()
-		}
-		c.release()
+		c.do(step)
 	}
+}
+
+// do takes one step and hands out what it settled.
+func (c *committer) do(step func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	step()
+	if c.due {
+		c.overdue()
+	}
+	c.release()
+}
+
+// full tells that a draft has to wait: the window is, or what the next sync will cover.
+func (c *committer) full() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fullLocked()
+}
+
+func (c *committer) fullLocked() bool { return len(c.line) >= window || c.pending >= c.maxGroup() }
+
+func (c *committer) maxGroup() int {
+	if c.faults.GroupBytes > 0 {
+		return c.faults.GroupBytes
+	}
+	return maxGroup
+}
+
+// offer publishes from the caller's own goroutine when the committer has nothing else to do,
+// which saves the caller's wait for another goroutine to wake. False: hand it over.
+func (c *committer) offer(e *entry) bool {
+	if !c.mu.TryLock() {
+		return false
+	}
+	defer c.mu.Unlock()
+	if len(c.l.submit) > 0 || c.fullLocked() || c.l.Err() != nil {
+		return false
+	}
+	c.accept(e)
+	if c.due { // nothing may be published before the look at it
+		c.overdue()
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+	return true
 }
 
 // accept publishes one draft or refuses it without a trace.
@@ -102,6 +173,7 @@ func (c *committer) accept(e *entry) {
 	c.next++
 	c.busy[e.agg] = struct{}{}
 	c.line = append(c.line, e)
+	c.pending += len(e.body)
 	c.publish(e)
 }
 
@@ -115,9 +187,9 @@ func (c *committer) publish(e *entry) {
 		c.expire(e)
 		return
 	}
-	m := &nats.Msg{Subject: e.subject, Reply: c.inbox + strconv.FormatUint(e.token, 10), Data: e.body,
-		Header: nats.Header{expectHeader: {strconv.FormatUint(e.expect.Seq, 10)}}}
-	if err := c.nc.PublishMsg(m); err != nil {
+	c.msg.Subject, c.msg.Reply, c.msg.Data = e.subject, c.inbox+strconv.FormatUint(e.token, 10), e.body
+	c.msg.Header[expectHeader][0] = strconv.FormatUint(e.expect.Seq, 10)
+	if err := c.nc.PublishMsg(&c.msg); err != nil {
 		c.expire(e)
 		return
 	}
@@ -194,98 +266,29 @@ func (c *committer) overdue() {
 	}
 }
 
-// release hands out what is settled, oldest first. A commit behind an unsettled one waits,
-// since folds see the log's order.
-func (c *committer) release() {
-	n := 0
-	for n < len(c.line) && c.line[n].settled {
-		n++
-	}
-	if n == 0 || c.l.Err() != nil {
-		c.hurry()
-		return
-	}
-	group := c.line[:n]
-	if !c.sync(group) {
-		return
-	}
-	for _, e := range group {
-		c.finish(e)
-	}
-	c.line = c.line[n:]
-	if len(c.line) == 0 {
-		c.line = nil
-	}
-	c.hurry()
-}
-
-// hurry makes the oldest entry due when a later one is acknowledged: its own answer is lost.
+// hurry makes the oldest open entry due when a later one is acknowledged: its own answer is
+// lost.
 func (c *committer) hurry() {
-	if len(c.line) < 2 || c.line[0].settled || c.line[0].sent.IsZero() {
+	first := slices.IndexFunc(c.line, func(e *entry) bool { return !e.settled })
+	if first < 0 || c.line[first].sent.IsZero() {
 		return
 	}
-	for _, e := range c.line[1:] {
+	for _, e := range c.line[first+1:] {
 		if e.settled && e.err == nil {
-			c.expire(c.line[0])
+			c.expire(c.line[first])
 			return
 		}
 	}
 }
 
-// sync makes a group durable as far as JetStream has not, and moves the horizon.
-func (c *committer) sync(group []*entry) bool {
-	top := uint64(0)
-	for _, e := range group {
-		if e.err == nil {
-			top = e.seq
-		}
-	}
-	if top == 0 {
-		return true
-	}
-	if c.l.opts.Durability == Always {
-		if err := c.blocks.syncDir(); err != nil {
-			c.l.fail(err, "sync_failed", "the disk did not confirm a write")
-			return false
-		}
-	}
-	if err := hook(c.faults.AfterSync, top); err != nil {
-		c.l.fail(err, "sync_failed", "the disk did not confirm a write")
-		return false
-	}
-	if c.l.opts.Durability == Always {
-		c.l.synced.Store(top)
-	}
-	return true
-}
-
-// finish applies one settled entry and releases its caller.
-func (c *committer) finish(e *entry) {
-	delete(c.busy, e.agg)
-	if e.err != nil {
-		e.done <- e.err
-		return
-	}
-	if e.seq != c.last+1 {
-		c.l.fail(fmt.Errorf("sequence %d after %d", e.seq, c.last), "foreign_commit", "somebody else writes to it")
-		e.done <- c.l.Err()
-		return
-	}
-	c.last = e.seq
-	c.l.committed(e)
-	err := hook(c.faults.AfterApply, e.seq)
-	if err != nil {
-		err = fault.Wrap(err, fault.Internal, "the commit stands, its reply was lost")
-	}
-	e.done <- err
-}
-
 // drown answers everybody after writing has ended, until the log is closed.
 func (c *committer) drown() {
+	c.mu.Lock()
 	for _, e := range c.line {
 		e.done <- c.l.failure
 	}
 	c.line = nil
+	c.mu.Unlock()
 	for {
 		select {
 		case e := <-c.l.submit:
@@ -294,21 +297,6 @@ func (c *committer) drown() {
 			return
 		}
 	}
-}
-
-// committed moves the chain and feeds the folds.
-func (l *Log) committed(e *entry) {
-	a := l.chain.moved(e.agg, e.seq, e.hash, e.commit, e.commit.Version == 1)
-	l.space.add(recordSize(e))
-	l.apply(a)
-	l.applied.move(e.seq, e.hash)
-}
-
-// recordSize is what JetStream writes for an entry: lengths, sequence, time, checksum, the
-// subject, the header block and the body.
-func recordSize(e *entry) int64 {
-	header := len("NATS/1.0\r\n") + len(expectHeader) + len(": \r\n\r\n") + len(strconv.FormatUint(e.expect.Seq, 10))
-	return int64(22 + 4 + 8 + len(e.subject) + header + len(e.body))
 }
 
 func hook(f func(uint64) error, seq uint64) error {

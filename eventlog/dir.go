@@ -37,7 +37,7 @@ func openDir(path string) (*dir, error) {
 	if path == "" {
 		return nil, fault.New(fault.InvalidArguments, "no data directory is named")
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := makeDurable(path); err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be created").
 			WithNext("check its parent's permissions or name another with --data")
 	}
@@ -133,6 +133,31 @@ func (d *dir) writeBytes(name string, b []byte) error {
 		return err
 	}
 	return syncPath(d.path)
+}
+
+// makeDurable creates a directory with what is missing above it, and makes each new entry
+// durable: a power cut must not take the directory from under a log that was acknowledged.
+func makeDurable(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	var fresh []string
+	for p := path; ; p = filepath.Dir(p) {
+		if _, err := os.Stat(p); err == nil || p == filepath.Dir(p) {
+			break
+		}
+		fresh = append(fresh, p)
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	for _, p := range fresh {
+		if err := syncPath(filepath.Dir(p)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // syncPath makes a file's data, or a directory's entries, durable.

@@ -12,11 +12,16 @@ import (
 // Durability says what an acknowledgement promises.
 type Durability string
 
-// Durability modes. Always survives a power cut; process survives kill -9 only.
+// Durability modes. Always and group survive a power cut: in always each commit is synced by
+// itself, in group those that wait share one sync. Process survives kill -9 only (SES-47).
 const (
 	Always  Durability = "always"
+	Group   Durability = "group"
 	Process Durability = "process"
 )
+
+// Valid reports whether d is one of the modes.
+func (d Durability) Valid() bool { return d == Always || d == Group || d == Process }
 
 // ErrConflict tells that another commit of the aggregate came first. Nothing of the draft
 // stands; decide again on the new state.

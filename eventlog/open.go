@@ -33,12 +33,11 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 }
 
 func (o *Options) check() error {
-	switch o.Durability {
-	case "":
+	if o.Durability == "" {
 		o.Durability = Always
-	case Always, Process:
-	default:
-		return fault.New(fault.InvalidArguments, "durability is %q or %q", Always, Process).WithField("durability")
+	}
+	if !o.Durability.Valid() {
+		return fault.New(fault.InvalidArguments, "durability is %q, %q or %q", Always, Group, Process).WithField("durability")
 	}
 	if o.MaxBytes != 0 && o.MaxBytes < minBudget {
 		return fault.New(fault.InvalidArguments, "the log needs a budget of at least %d bytes", minBudget)
@@ -75,6 +74,9 @@ func (l *Log) open(ctx context.Context) error {
 		return err
 	}
 	served := time.Now()
+	if err := l.syncFound(cp, state.LastSeq); err != nil {
+		return err
+	}
 	lost, err := l.verify(ctx, state, cp, hasCP)
 	if err != nil {
 		return err
@@ -172,16 +174,28 @@ func (l *Log) startStream(ctx context.Context, f format, cp checkpoint) (jetstre
 	return state, nil
 }
 
+// syncFound makes durable what the last life left in the page cache, before anything is
+// folded: a killed process need not have synced it. Blocks before the checkpoint's are.
+func (l *Log) syncFound(cp checkpoint, last uint64) error {
+	if l.opts.ReadOnly {
+		return nil
+	}
+	block, err := syncFrom(l.dir.blocks(), cp.Block)
+	if err != nil {
+		return fault.Wrap(err, fault.Unavailable, "the log's blocks cannot be made durable")
+	}
+	l.block.Store(int64(block))
+	l.synced.Store(last)
+	return nil
+}
+
 // startWriting makes the state of this life durable and runs the committer.
 func (l *Log) startWriting(ctx context.Context, last uint64, lost bool) error {
 	c, err := newCommitter(l, last)
 	if err != nil {
 		return fault.Wrap(err, fault.Unavailable, "the log cannot be written")
 	}
-	if _, err := syncFrom(l.dir.blocks(), 0); err != nil {
-		return fault.Wrap(err, fault.Unavailable, "the log's blocks cannot be made durable")
-	}
-	l.synced.Store(last)
+	l.writer = c
 	seq, hash := l.applied.read()
 	if err := l.writeCheckpoint(seq, hash, false); err != nil {
 		return fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
@@ -194,7 +208,7 @@ func (l *Log) startWriting(ctx context.Context, last uint64, lost bool) error {
 		go l.forget()
 	}
 	go c.run()
-	go l.checkpoints(c.blocks.last)
+	go l.checkpoints()
 	return l.begin(ctx, last, lost)
 }
 

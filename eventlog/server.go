@@ -75,7 +75,8 @@ func (l *serverLog) Warnf(format string, v ...any) { l.Noticef(format, v...) }
 func (l *serverLog) Errorf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	l.log.Error("jetstream", slog.String("text", text))
-	if strings.Contains(text, "critical write error") || strings.Contains(text, "failed to store a msg") {
+	// The store begins it with a capital where its own background sync found the error.
+	if lower := strings.ToLower(text); strings.Contains(lower, "critical write error") || strings.Contains(lower, "failed to store a msg") {
 		l.writeError()
 	}
 }

@@ -39,6 +39,7 @@ type Log struct {
 	closed atomic.Bool // set under the gate, read without it: a fold may ask while Close waits
 	closes sync.Once
 
+	writer *committer // nil before the log takes commits
 	submit chan *entry
 	stop   chan struct{}  // closed when nothing more will be submitted
 	loops  sync.WaitGroup // the committer and the checkpoint writer
@@ -63,6 +64,7 @@ type Log struct {
 
 	applied position // what the folds have seen
 	synced  atomic.Uint64
+	block   atomic.Int64 // every block file before this index is synced and sealed
 }
 
 // opened is what Open found out.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -93,81 +91,4 @@ func (d *dir) syncMeta() error {
 			return nil
 		}
 	}
-}
-
-// blocks tracks JetStream's block files for the syncs it does not do itself.
-type blocks struct {
-	dir  string
-	last int // highest index whose directory entry is durable
-}
-
-// newBlocks looks at the block directory.
-func newBlocks(dir string) (*blocks, error) {
-	idx, err := blockIndexes(dir)
-	if err != nil {
-		return nil, err
-	}
-	b := &blocks{dir: dir}
-	for _, i := range idx {
-		b.last = max(b.last, i)
-	}
-	return b, nil
-}
-
-func blockIndexes(dir string) ([]int, error) {
-	names, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var out []int
-	for _, n := range names {
-		if s, ok := strings.CutSuffix(n.Name(), ".blk"); ok {
-			if i, err := strconv.Atoi(s); err == nil {
-				out = append(out, i)
-			}
-		}
-	}
-	return out, nil
-}
-
-func (b *blocks) file(i int) string { return filepath.Join(b.dir, strconv.Itoa(i)+".blk") }
-
-// syncDir makes the directory entry of a new block durable. It costs one stat when there is
-// none, and runs before anything in the new block is called durable.
-func (b *blocks) syncDir() error {
-	next := b.last
-	for {
-		if _, err := os.Lstat(b.file(next + 1)); err != nil {
-			break
-		}
-		next++
-	}
-	if next == b.last {
-		return nil
-	}
-	if err := syncPath(b.dir); err != nil {
-		return err
-	}
-	b.last = next
-	return nil
-}
-
-// syncFrom makes every block from an index on durable, then the directory; it gives the
-// highest index, where the next call begins.
-func syncFrom(dir string, from int) (int, error) {
-	idx, err := blockIndexes(dir)
-	if err != nil {
-		return from, err
-	}
-	b, last := blocks{dir: dir}, from
-	for _, i := range idx {
-		if i < from {
-			continue
-		}
-		if err := syncPath(b.file(i)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return from, err
-		}
-		last = max(last, i)
-	}
-	return last, syncPath(dir)
 }
