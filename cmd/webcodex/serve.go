@@ -128,7 +128,7 @@ func (s *server) wait(ctx context.Context, idleExit time.Duration, ended <-chan 
 		watch, cancel := context.WithCancel(ctx)
 		defer cancel()
 		go func() {
-			s.use.idle(watch, idleExit, func() bool { return s.kernel.InFlight() > 0 || len(s.store.Open()) > 0 })
+			s.use.idle(watch, idleExit, s.busy)
 			close(idle)
 		}()
 	}
@@ -186,4 +186,13 @@ func printCall(s streams, l call.Line) {
 		took = "<1ms"
 	}
 	fmt.Fprintf(s.err, "%s  %-24s  %-20s  %6s  %s\n", time.Now().Format("15:04:05"), clean(l.Tool), what, took, id)
+}
+
+// busy reports whether calls or Jobs go on; what cannot be told counts as busy.
+func (s *server) busy() bool {
+	if s.kernel.InFlight() > 0 {
+		return true
+	}
+	open, err := s.store.Open()
+	return err != nil || len(open) > 0
 }

@@ -21,7 +21,12 @@ type Recovered struct{ Calls, Jobs int }
 // open Job its terminal marker, with what the Runner's journal proves, else outcome_unknown.
 // It runs once, after the Runners of this process are connected and before callers are served.
 func (k *Kernel) Recover(ctx context.Context) (closed Recovered, err error) {
-	for _, w := range k.cfg.Sessions.Open() {
+	unfinished, err := k.cfg.Sessions.Open()
+	if err != nil {
+		return closed, fault.Wrap(err, fault.Unavailable, "what the last life left open cannot be read").
+			WithNext("start again; the read models are made again from the log")
+	}
+	for _, w := range unfinished {
 		if _, err := k.cfg.Log.Head(event.SessionAggregate(w.Session)); fault.KindOf(err) == fault.LogDamaged {
 			// It takes no commit any more; the other Sessions go on.
 			k.cfg.Logger.Error("a damaged Session keeps its open calls", "session", w.Session)

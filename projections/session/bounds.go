@@ -4,6 +4,9 @@ package session
 const (
 	// MaxTail is how many of the newest events a Session retains (EVT-01, SES-48).
 	MaxTail = 2000
+	// HotTarget is how many Sessions are expanded in memory where no other target is given: a
+	// count, not bytes (SES-26, SES-32).
+	HotTarget = 100
 	// SummaryLimit and MaxSummaryLimit are the events of one summary (EVT-02).
 	SummaryLimit    = 50
 	MaxSummaryLimit = 200

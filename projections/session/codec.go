@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"webcodex/eventlog/event"
 )
@@ -110,8 +111,15 @@ func AppendCore(b []byte, c Core, seq uint64, hash string) []byte {
 // DecodeCore reads what AppendCore wrote. Anything else, a member it does not know too, is an
 // error (RES-05), as is a mode or a lifecycle outside the enum (RES-07).
 func DecodeCore(b []byte) (c Core, seq uint64, hash string, err error) {
+	if !utf8.Valid(b) {
+		return Core{}, 0, "", errText
+	}
+	return decodeCore(string(b))
+}
+
+func decodeCore(s string) (c Core, seq uint64, hash string, err error) {
 	var f coreForm
-	if err := coreForms.Read(b, &f); err != nil {
+	if err := coreForms.ReadString(s, &f); err != nil {
 		return Core{}, 0, "", fmt.Errorf("core: %w", err)
 	}
 	if c, err = f.core(); err != nil {
@@ -128,8 +136,15 @@ func AppendItem(b []byte, it Item) []byte {
 
 // DecodeItem reads what AppendItem wrote.
 func DecodeItem(b []byte) (Item, error) {
+	if !utf8.Valid(b) {
+		return Item{}, errText
+	}
+	return decodeItem(string(b))
+}
+
+func decodeItem(s string) (Item, error) {
 	var f itemForm
-	if err := itemForms.Read(b, &f); err != nil {
+	if err := itemForms.ReadString(s, &f); err != nil {
 		return Item{}, fmt.Errorf("event: %w", err)
 	}
 	return f.item()
@@ -194,6 +209,7 @@ func NewTail(items []Item, observed uint64) (Tail, error) {
 }
 
 var (
+	errText      = errors.New("the bytes of a Session are no text")
 	errGap       = errors.New("the retained events of a Session have a gap")
 	errMode      = errors.New("the Session has a mode that is none")
 	errLifecycle = errors.New("the Session has a lifecycle that is none")

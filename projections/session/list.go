@@ -45,18 +45,35 @@ func ParseLifecycle(s string) (Lifecycle, error) {
 	return "", fault.New(fault.InvalidArguments, "lifecycle is active or closed").WithField("lifecycle")
 }
 
-// NewPage makes one page of the Sessions that Store.List gave. Without a limit it has
-// ListLimit rows, otherwise limit clamped to 1..MaxListLimit (LST-05); a negative offset is 0.
+// Page gives one page of the matching Sessions. Without a limit it has ListLimit rows,
+// otherwise limit clamped to 1..MaxListLimit (LST-05); a negative offset is 0.
+func (s *Store) Page(f Filter, offset int, limitAsked *int) (Page, error) {
+	limit := clamp(limitAsked, ListLimit, MaxListLimit)
+	offset = max(offset, 0)
+	cores, total, err := s.Select(f, offset, limit)
+	if err != nil {
+		return Page{}, fault.Wrap(err, fault.Internal, "the list of Sessions cannot be read").
+			WithNext("call again; if it stays so, restart WebCodex")
+	}
+	return newPage(cores, total, offset, limit), nil
+}
+
+// NewPage is Page of Sessions that are at hand, all of them in their order.
 func NewPage(all []Core, offset int, limitAsked *int) Page {
 	limit := clamp(limitAsked, ListLimit, MaxListLimit)
 	offset = max(offset, 0)
-	p := Page{Total: len(all), Offset: offset, Limit: limit, Sessions: []Row{}}
 	from := min(offset, len(all))
-	next := len(all)
+	return newPage(all[from:min(from+limit, len(all))], len(all), offset, limit)
+}
+
+// newPage shows the cores that stand at offset as far as the byte bound allows.
+func newPage(cores []Core, total, offset, limit int) Page {
+	p := Page{Total: total, Offset: offset, Limit: limit, Sessions: []Row{}}
+	next := total
 	p.NextOffset = &next // its place counts while the page is measured
 	used := size(p) + 2*len("9223372036854775807")
 	p.NextOffset = nil
-	for _, c := range all[from:min(from+limit, len(all))] {
+	for _, c := range cores {
 		r := row(c)
 		r.SessionRef = longestRef // measured with what the caller's ref may take
 		n := size(r) + 1
@@ -69,7 +86,11 @@ func NewPage(all []Core, offset int, limitAsked *int) Page {
 		p.Sessions = append(p.Sessions, r)
 	}
 	p.Returned = len(p.Sessions)
-	if next = from + p.Returned; next < len(all) {
+	from := min(offset, total)
+	if next = from + limit; p.Truncated {
+		next = from + p.Returned
+	}
+	if next < total {
 		p.NextOffset = &next
 	}
 	return p

@@ -1,36 +1,102 @@
 package session
 
 import (
-	"cmp"
-	"maps"
-	"slices"
+	"context"
 	"sync"
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 )
 
-// Store folds the commits of all Sessions and hands out immutable Views. Where a Session's
-// state lies is known to load alone: others ask by id and may get an error.
+// Store folds the commits of all Sessions and hands out immutable Views. Sessions in use are
+// expanded in memory (hot), bounded by count; all others lie in state.db (cold). Where one
+// lies changes nothing that a reader sees, never its lifecycle, and deletes nothing (SES-25).
+//
+// Model is what a state.Keeper feeds and writes. Without one there is no file: then
+// everything stays in memory, and the Store itself is the fold.
 type Store struct {
-	mu       sync.RWMutex // guards all below; Views themselves need no lock
-	applied  uint64
-	sessions map[event.SessionID]*View
-	projects map[event.ProjectRef]map[event.SessionID]struct{}
-	open     map[event.SessionID]struct{} // Sessions with open calls or Jobs
+	mu      sync.Mutex // guards all below; Views themselves need no lock
+	applied uint64
+	held    map[event.SessionID]*entry // hot, or with commits that the file has not
+	dirty   map[event.SessionID]*entry // of those, the ones the file has not
+	hot     residency
+	file    *tables // nil: there is none
+	source  Source
+	spoiled func(error)
 }
 
-// NewStore is an empty Store; feed it through Apply.
-func NewStore() *Store {
-	return &Store{
-		sessions: map[event.SessionID]*View{},
-		projects: map[event.ProjectRef]map[event.SessionID]struct{}{},
-		open:     map[event.SessionID]struct{}{},
+// Source gives a Session's commits from the log itself, oldest first, for a row that is
+// damaged. Its error says why the log cannot give them: fault log_damaged.
+type Source func(ctx context.Context, id event.SessionID, fn func(Stored) error) error
+
+// entry is what memory holds of one Session beyond its rows.
+type entry struct {
+	id event.SessionID
+	// view is the whole state; nil: the Session is cold, and pending holds its commits beyond
+	// the row.
+	view    *View
+	pending []Stored
+	row     rowState
+	// kept in the access order; a View that is only held to be written is not.
+	kept bool
+	// rewrite makes the next batch write every row again.
+	rewrite bool
+	removed bool
+	erased  bool // removed, and gone from the file
+	// pins keep pending whole while somebody reads what lies below it.
+	pins  int
+	links links
+}
+
+// rowState is what the file has of a Session; the zero value: nothing that is known of.
+type rowState struct {
+	version   uint64
+	first     uint64 // absolute sequence of the oldest tail row
+	lifecycle Lifecycle
+	ended     []EndedJob
+}
+
+// unwritten reports whether the file lacks anything of it.
+func (e *entry) unwritten() bool {
+	if e.view != nil {
+		return e.rewrite || e.view.Core.Version > e.row.version
 	}
+	n := len(e.pending)
+	return e.removed && !e.erased || n > 0 && e.pending[n-1].Commit.Version > e.row.version
+}
+
+// NewStore is an empty Store with the default hot target; feed it through Apply.
+func NewStore() *Store {
+	return &Store{held: map[event.SessionID]*entry{}, dirty: map[event.SessionID]*entry{}, hot: newResidency(HotTarget)}
+}
+
+// SetHotTarget says how many Sessions are to be expanded in memory: a count, not bytes
+// (SES-32). With 0 the one that is being written to still is (SES-26).
+func (s *Store) SetHotTarget(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hot.target = max(n, 0)
+	s.evict()
+}
+
+// SetSource says where a Session is read again when a row of it is damaged. Without one it is
+// refused.
+func (s *Store) SetSource(src Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.source = src
+}
+
+// SetSpoiled says who is told of a file that cannot be read where no single Session can be
+// read again (Keeper.Spoiled).
+func (s *Store) SetSpoiled(tell func(error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spoiled = tell
 }
 
 // Apply folds one commit; commits of other domains only move the position, seq already
-// applied changes nothing (eventlog.Fold).
+// applied changes nothing (eventlog.Fold). It does no I/O.
 func (s *Store) Apply(seq uint64, hash string, c event.Commit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,53 +104,241 @@ func (s *Store) Apply(seq uint64, hash string, c event.Commit) {
 		return
 	}
 	s.applied = seq
+	for _, e := range c.Events {
+		if r, ok := e.(event.SessionRemoved); ok {
+			s.remove(r.Session)
+		}
+	}
 	if c.Aggregate.Domain != event.DomainSession {
 		return
 	}
 	id := event.SessionID(c.Aggregate.ID)
-	var old View
-	if v := s.sessions[id]; v != nil {
-		old = *v
-	}
-	v := old.Apply(seq, hash, c)
-	if v.Core.Version == old.Core.Version {
+	e := s.held[id]
+	switch {
+	case e == nil && c.Version == 1:
+		v := View{}.Apply(seq, hash, c)
+		e = &entry{id: id, view: &v}
+		s.held[id] = e
+		s.keep(e)
+	case e == nil:
+		e = &entry{id: id, pending: []Stored{{seq, hash, c}}}
+		s.held[id] = e
+	case e.removed:
 		return
+	case e.view != nil:
+		v := e.view.Apply(seq, hash, c)
+		e.view = &v
+		s.hot.moved(e)
+	default:
+		e.pending = append(e.pending, Stored{seq, hash, c})
 	}
-	s.sessions[id] = &v
-	s.index(id, v.Core)
+	s.dirty[id] = e
 }
 
-func (s *Store) index(id event.SessionID, c Core) {
-	in := s.projects[c.Project]
-	if in == nil {
-		in = map[event.SessionID]struct{}{}
-		s.projects[c.Project] = in
+// remove takes a Session out of memory and, with the next batch, out of the file. Commits of
+// it that come later change nothing.
+func (s *Store) remove(id event.SessionID) {
+	e := s.held[id]
+	if e == nil {
+		e = &entry{id: id}
+		s.held[id] = e
 	}
-	in[id] = struct{}{}
-	if len(c.Open)+len(c.Jobs) > 0 {
-		s.open[id] = struct{}{}
-	} else {
-		delete(s.open, id)
-	}
+	s.hot.drop(e)
+	e.removed, e.view, e.pending, e.rewrite = true, nil, nil, false
+	s.dirty[id] = e
 }
 
 // Applied is the sequence of the last commit seen.
 func (s *Store) Applied() uint64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.applied
 }
 
-// Load gives the Session's state wherever it lies. Errors: fault unknown_session_id.
+func unknownSession() *fault.Error {
+	return fault.New(fault.UnknownSessionID, "no Session has this id").WithField("session_id").
+		WithNext("call list_sessions with the project to see its Sessions")
+}
+
+// Load gives the Session's state wherever it lies. A hot one becomes the one used last, a cold
+// one stays cold (SES-29, SES-43); nothing is written. Errors: fault unknown_session_id;
+// log_damaged where neither the file nor the log can give it.
 func (s *Store) Load(id event.SessionID) (View, error) {
-	s.mu.RLock()
-	v := s.sessions[id]
-	s.mu.RUnlock()
-	if v == nil || !v.Core.Exists() {
-		return View{}, fault.New(fault.UnknownSessionID, "no Session has this id").WithField("session_id").
-			WithNext("call list_sessions with the project to see its Sessions")
+	v, _, err := s.load(id)
+	return v, err
+}
+
+func (s *Store) load(id event.SessionID) (View, rowState, error) {
+	s.mu.Lock()
+	e := s.held[id]
+	if e != nil && e.view != nil {
+		s.hot.touch(e)
+		v, row := *e.view, e.row
+		s.mu.Unlock()
+		return existing(v, row)
 	}
-	return *v, nil
+	var pending []Stored
+	if e != nil {
+		pending = e.pending
+	}
+	gone, file := e != nil && e.removed, s.file
+	s.mu.Unlock()
+	if gone {
+		return View{}, rowState{}, unknownSession()
+	}
+	v, row, err := s.cold(file, id)
+	if err != nil {
+		return View{}, rowState{}, err
+	}
+	for _, c := range pending {
+		v = v.Apply(c.Seq, c.Hash, c.Commit)
+	}
+	return existing(v, row)
+}
+
+func existing(v View, row rowState) (View, rowState, error) {
+	if !v.Core.Exists() {
+		return View{}, rowState{}, unknownSession()
+	}
+	return v, row, nil
+}
+
+// cold reads a Session from its rows; an empty View: there are none.
+func (s *Store) cold(file *tables, id event.SessionID) (View, rowState, error) {
+	if file == nil {
+		return View{}, rowState{}, nil
+	}
+	v, err := file.view(context.Background(), id)
+	if err != nil {
+		if v, err = s.again(id, err); err != nil {
+			return View{}, rowState{}, err
+		}
+		return v, rowState{}, nil
+	}
+	return v, rowOf(v), nil
+}
+
+func rowOf(v View) rowState {
+	c := v.Core
+	return rowState{version: c.Version, first: firstOf(c), lifecycle: c.Lifecycle, ended: c.Ended}
+}
+
+// firstOf is the absolute sequence that the oldest retained event has, or would have.
+func firstOf(c Core) uint64 { return c.Observed - min(c.Observed, MaxTail) + 1 }
+
+// Target is what a decision sees of the Session it is going to write to: from now on it is
+// hot. Errors are those of Load.
+func (s *Store) Target(id event.SessionID) (Core, error) {
+	e, file := s.pin(id)
+	defer s.unpin(e)
+	s.mu.Lock()
+	hot := e.view != nil || e.removed || file == nil
+	s.mu.Unlock()
+	var v View
+	var row rowState
+	if !hot {
+		var err error
+		if v, row, err = s.cold(file, id); err != nil {
+			return Core{}, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expand(e, v, row)
+	if e.view == nil || !e.view.Core.Exists() {
+		return Core{}, unknownSession()
+	}
+	s.keep(e)
+	return e.view.Core, nil
+}
+
+// expand makes a pinned entry whole with what was read below its pending commits.
+func (s *Store) expand(e *entry, v View, row rowState) {
+	if e.removed || e.view != nil {
+		return
+	}
+	for _, c := range e.pending {
+		v = v.Apply(c.Seq, c.Hash, c.Commit)
+	}
+	if v.Core.Version == 0 {
+		return
+	}
+	e.view, e.pending = &v, nil
+	if row.version >= e.row.version {
+		e.row = row
+	}
+	if e.unwritten() {
+		s.dirty[e.id] = e
+	}
+}
+
+// pin holds a Session's entry, so that no commit of it leaves memory until unpin.
+func (s *Store) pin(id event.SessionID) (*entry, *tables) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.held[id]
+	if e == nil {
+		e = &entry{id: id}
+		s.held[id] = e
+	}
+	e.pins++
+	return e, s.file
+}
+
+func (s *Store) unpin(e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.pins--
+	s.settle(e)
+}
+
+// settle lets go of what the file has and nobody uses.
+func (s *Store) settle(e *entry) {
+	if e.unwritten() {
+		return
+	}
+	delete(s.dirty, e.id)
+	if e.pins == 0 && !e.kept {
+		delete(s.held, e.id)
+	}
+}
+
+// again folds a Session whose rows are damaged from the log, and has them written again.
+func (s *Store) again(id event.SessionID, cause error) (View, error) {
+	e, _ := s.pin(id)
+	defer s.unpin(e)
+	s.mu.Lock()
+	source := s.source
+	s.mu.Unlock()
+	v, err := fromLog(source, id, 0, cause)
+	if err != nil {
+		return View{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expand(e, v, rowState{})
+	if e.removed || e.view == nil {
+		return View{}, nil
+	}
+	e.rewrite = true
+	s.dirty[id] = e
+	return *e.view, nil
+}
+
+// fromLog folds a Session from the log alone, up to a sequence (0: the end).
+func fromLog(source Source, id event.SessionID, upto uint64, cause error) (View, error) {
+	if source == nil {
+		return View{}, fault.Wrap(cause, fault.LogDamaged, "what is kept of this Session is damaged").WithReason("row_damaged").
+			WithNext("restart WebCodex without state.db; it is made again from the log")
+	}
+	var v View
+	err := source(context.Background(), id, func(c Stored) error {
+		if upto == 0 || c.Seq <= upto {
+			v = v.Apply(c.Seq, c.Hash, c.Commit)
+		}
+		return nil
+	})
+	return v, err
 }
 
 // View is Load for callers that need no reason.
@@ -93,134 +347,62 @@ func (s *Store) View(id event.SessionID) (View, bool) {
 	return v, err == nil
 }
 
-// Core is what decisions see of the Session.
+// Core is the small part of Load, without the tail: of a cold Session one row is read.
 func (s *Store) Core(id event.SessionID) (Core, bool) {
-	v, err := s.Load(id)
-	return v.Core, err == nil
+	c, err := s.LoadCore(id)
+	return c, err == nil
 }
 
-// Ended finds how a Job of any Session ended, by its id, and the Session it belongs to. It
-// looks through all of them: ask only where the Runner does not know.
-func (s *Store) Ended(id event.ExecutionID) (EndedJob, Core, bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, v := range s.sessions {
-		for _, j := range v.Core.Ended {
-			if j.Execution == id {
-				return j, v.Core, true
+// LoadCore is Core with the reason; the errors are those of Load.
+func (s *Store) LoadCore(id event.SessionID) (Core, error) {
+	s.mu.Lock()
+	if e := s.held[id]; e != nil && e.view != nil {
+		s.hot.touch(e)
+	}
+	p, file := s.peek(id), s.file
+	s.mu.Unlock()
+	c, err := s.coreOf(file, p)
+	if err == nil && !c.Exists() {
+		err = unknownSession()
+	}
+	return c, err
+}
+
+// peeked is what memory holds of a Session at one moment.
+type peeked struct {
+	id      event.SessionID
+	view    *View
+	pending []Stored
+	removed bool
+}
+
+func (s *Store) peek(id event.SessionID) peeked {
+	p := peeked{id: id}
+	if e := s.held[id]; e != nil {
+		p.view, p.pending, p.removed = e.view, e.pending, e.removed
+	}
+	return p
+}
+
+// coreOf is the Session's core; one that does not exist is no error.
+func (s *Store) coreOf(file *tables, p peeked) (Core, error) {
+	switch {
+	case p.removed:
+		return Core{}, nil
+	case p.view != nil:
+		return p.view.Core, nil
+	}
+	var v View
+	if file != nil {
+		var err error
+		if v.Core, v.Seq, v.Hash, err = file.core(context.Background(), p.id); err != nil {
+			if v, err = s.again(p.id, err); err != nil {
+				return Core{}, err
 			}
 		}
 	}
-	return EndedJob{}, Core{}, false
-}
-
-// Filter picks Sessions for List.
-type Filter struct {
-	// Authority is the caller's authority fingerprint; Sessions of others don't exist for the
-	// caller, neither as rows nor in totals (LST-04). Empty matches nothing.
-	Authority string
-	// AnyAuthority drops that rule, for the person who owns the data directory.
-	AnyAuthority bool
-	// Project is the exact Project; zero: all, those without a Project too.
-	Project event.ProjectRef
-	// Lifecycle is empty for all.
-	Lifecycle Lifecycle
-}
-
-func (f Filter) match(c Core) bool {
-	return c.Exists() && (f.AnyAuthority || f.Authority != "" && f.Authority == c.Authority) &&
-		(f.Lifecycle == "" || f.Lifecycle == c.Lifecycle)
-}
-
-// List gives the matching Sessions, newest update first, id as tiebreak (LST-12).
-func (s *Store) List(f Filter) []Core {
-	var out []Core
-	s.mu.RLock()
-	if f.Project.Zero() {
-		for _, v := range s.sessions {
-			if f.match(v.Core) {
-				out = append(out, v.Core)
-			}
-		}
-	} else {
-		for id := range s.projects[f.Project] {
-			if c := s.sessions[id].Core; f.match(c) {
-				out = append(out, c)
-			}
-		}
+	for _, c := range p.pending {
+		v = v.Apply(c.Seq, c.Hash, c.Commit)
 	}
-	s.mu.RUnlock()
-	slices.SortFunc(out, func(a, b Core) int {
-		if n := b.UpdatedAt.Compare(a.UpdatedAt); n != 0 {
-			return n
-		}
-		return cmp.Compare(a.ID, b.ID)
-	})
-	return out
-}
-
-// Unfinished is what one Session has open: calls without a finish, Jobs without an end.
-type Unfinished struct {
-	Session event.SessionID
-	Project event.ProjectRef
-	Calls   []OpenCall
-	Jobs    []OpenJob
-}
-
-// Open lists everything open over all Sessions, ordered by Session, then start, then id. At
-// start a dead server's calls are found here.
-func (s *Store) Open() []Unfinished {
-	s.mu.RLock()
-	cores := make([]Core, 0, len(s.open))
-	for id := range s.open {
-		cores = append(cores, s.sessions[id].Core)
-	}
-	s.mu.RUnlock()
-	slices.SortFunc(cores, func(a, b Core) int { return cmp.Compare(a.ID, b.ID) })
-	out := make([]Unfinished, len(cores))
-	for i, c := range cores {
-		out[i] = Unfinished{Session: c.ID, Project: c.Project, Calls: openCalls(c), Jobs: openJobs(c)}
-	}
-	return out
-}
-
-func openCalls(c Core) []OpenCall {
-	return slices.SortedFunc(maps.Values(c.Open), func(a, b OpenCall) int {
-		if n := a.At.Compare(b.At); n != 0 {
-			return n
-		}
-		return cmp.Compare(a.Started.Call, b.Started.Call)
-	})
-}
-
-func openJobs(c Core) []OpenJob {
-	return slices.SortedFunc(maps.Values(c.Jobs), func(a, b OpenJob) int {
-		if n := a.At.Compare(b.At); n != 0 {
-			return n
-		}
-		return cmp.Compare(a.Execution.ID, b.Execution.ID)
-	})
-}
-
-// Totals are the Session counters of a status report: no ids, no keys (SES-58).
-type Totals struct {
-	Sessions int `json:"sessions"`
-	Active   int `json:"active"`
-	Closed   int `json:"closed"`
-}
-
-// Totals counts the retained Sessions.
-func (s *Store) Totals() Totals {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	var t Totals
-	for _, v := range s.sessions {
-		t.Sessions++
-		if v.Core.Lifecycle == Closed {
-			t.Closed++
-		} else {
-			t.Active++
-		}
-	}
-	return t
+	return v.Core, nil
 }

@@ -159,7 +159,7 @@ func TestStoreApplyIsInOrderAndOnce(t *testing.T) {
 	if _, err := s.Load("wc_sess_ffffffffffffffffffffffffffffffff"); fault.KindOf(err) != fault.UnknownSessionID {
 		t.Fatalf("unknown id: %v", err)
 	}
-	if got := s.Totals(); got != (Totals{1, 1, 0}) {
+	if got := s.Totals(); got != (Totals{Sessions: 1, Active: 1, Hot: 1, HotTarget: HotTarget, MaxSessions: HotTarget, MaxTail: MaxTail}) {
 		t.Fatalf("%+v", got)
 	}
 }
@@ -167,21 +167,30 @@ func TestStoreApplyIsInOrderAndOnce(t *testing.T) {
 func TestStoreOpenListsWhatHasNoEnd(t *testing.T) {
 	h := began("open")
 	h.edit("a.go")
-	if got := h.store().Open(); len(got) != 0 {
+	if got := opened(t, h.store()); len(got) != 0 {
 		t.Fatalf("nothing is open, yet %+v", got)
 	}
 	x := h.job(7, "wc_inst_dead")
 	id := h.callID()
 	h.commit(event.ToolCallStarted{Call: id, Tool: "run_process", Execution: execution(8)})
-	got := h.store().Open()
+	got := opened(t, h.store())
 	if len(got) != 1 || got[0].Session != testID || len(got[0].Calls) != 1 || got[0].Calls[0].Started.Call != id ||
 		len(got[0].Jobs) != 1 || got[0].Jobs[0].Execution.ID != x || got[0].Jobs[0].Server != "wc_inst_dead" {
 		t.Fatalf("%+v", got)
 	}
 	h.commit(event.ToolCallFinished{Call: id, Tool: "run_process", Recovered: true}, event.ExecutionFinished{Execution: x})
-	if got := h.store().Open(); len(got) != 0 {
+	if got := opened(t, h.store()); len(got) != 0 {
 		t.Fatalf("all has ended, yet %+v", got)
 	}
+}
+
+func opened(t testing.TB, s *Store) []Unfinished {
+	t.Helper()
+	got, err := s.Open()
+	if err != nil {
+		t.Error(err)
+	}
+	return got
 }
 
 // Readers see whole Views while the fold goes on.
@@ -210,7 +219,7 @@ func TestStoreReadersWhileApplying(t *testing.T) {
 					return
 				}
 				s.List(Filter{AnyAuthority: true})
-				s.Open()
+				opened(t, s)
 			}
 		}()
 	}

@@ -67,7 +67,7 @@ func tell(e event.SessionEvent) string {
 	case event.ExecutionFinished:
 		return tellJob(e)
 	case event.ExecutionReconciled:
-		return fmt.Sprintf("later proof about %s: %s%s", e.Execution, state(e.Effect), exit(e.ExitCode))
+		return fmt.Sprintf("later proof about %s: %s%s", e.Execution, stateText(e.Effect), exit(e.ExitCode))
 	case event.SessionRefBound:
 		return fmt.Sprintf("the starter's ref is ~s%d", e.Number)
 	case event.SessionCarried:
@@ -159,7 +159,7 @@ func tellFinish(e event.ToolCallFinished) string {
 
 func tellJob(e event.ExecutionFinished) string {
 	return fmt.Sprintf("Job %s of %s ended%s: %s%s%s", e.Execution, brief(e.Tool),
-		took(" after", e.DurationMS, e.Effect.State == event.OutcomeUnknown), state(e.Effect),
+		took(" after", e.DurationMS, e.Effect.State == event.OutcomeUnknown), stateText(e.Effect),
 		exit(e.ExitCode), tests(e.Validation))
 }
 
@@ -170,7 +170,7 @@ func as(r event.Role) string {
 	return ""
 }
 
-func state(e event.Effect) string {
+func stateText(e event.Effect) string {
 	if e.State == "" {
 		return "state not recorded"
 	}

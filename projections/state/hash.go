@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/binary"
 	"errors"
+	"unsafe"
 
 	"github.com/minio/highwayhash"
 )
@@ -16,6 +17,11 @@ var rowKey = []byte("webcodex.state.row.v1\x00\x00\x00\x00\x00\x00\x00\x00\x00\x
 
 // Hash is of one stored value of a row.
 func Hash(value []byte) int64 { return int64(highwayhash.Sum64(value, rowKey)) }
+
+// HashString is Hash of a text, which is not copied.
+func HashString(value string) int64 {
+	return Hash(unsafe.Slice(unsafe.StringData(value), len(value))) // only read
+}
 
 // Fields collects the columns of a row for its hash, so that none runs into the next.
 type Fields struct{ b []byte }

@@ -1,0 +1,268 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"webcodex/eventlog/event"
+	"webcodex/projections/state"
+)
+
+// schema of a Session's rows. What List and the like pick by lies in columns; the core and
+// each tail event are one text of their own, in the forms of codec.go.
+var schema = []string{
+	`CREATE TABLE session (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, authority TEXT NOT NULL, client TEXT NOT NULL,
+		project TEXT NOT NULL, lifecycle TEXT NOT NULL, updated INTEGER NOT NULL, busy INTEGER NOT NULL, core TEXT NOT NULL,
+		hash INTEGER NOT NULL)`,
+	`CREATE INDEX session_project ON session (authority, client, project, updated DESC, id, lifecycle)`,
+	`CREATE INDEX session_authority ON session (authority, updated DESC, id, lifecycle, client, project)`,
+	`CREATE INDEX session_updated ON session (updated DESC, id, lifecycle, client, project)`,
+	`CREATE INDEX session_busy ON session (id) WHERE busy = 1`,
+	`CREATE TABLE session_tail (session INTEGER NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, hash INTEGER NOT NULL,
+		PRIMARY KEY (session, seq)) WITHOUT ROWID`,
+	`CREATE TABLE session_ended (execution TEXT PRIMARY KEY, session INTEGER NOT NULL) WITHOUT ROWID`,
+	`CREATE TABLE session_count (lifecycle TEXT PRIMARY KEY, sessions INTEGER NOT NULL) WITHOUT ROWID`,
+}
+
+// Model is the Store as a part of state.db.
+func (s *Store) Model() state.Model { return model{s} }
+
+type model struct{ s *Store }
+
+func (m model) Apply(seq uint64, hash string, c event.Commit) { m.s.Apply(seq, hash, c) }
+func (m model) Schema() []string                              { return schema }
+
+// Load implements state.Loader. Nothing is read yet: Sessions begin cold, each by itself
+// (SES-30).
+func (m model) Load(ctx context.Context, db *sql.DB) error {
+	t := &tables{db: db}
+	for q, stmt := range map[string]**sql.Stmt{
+		`SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`:            &t.row,
+		`SELECT event, hash FROM session_tail WHERE session = ? ORDER BY seq`: &t.tail,
+		`SELECT id FROM session WHERE busy = 1 ORDER BY id`:                   &t.busy,
+		`SELECT session.id FROM session_ended JOIN session ON num = session_ended.session
+			WHERE execution = ?`: &t.ended,
+	} {
+		var err error
+		if *stmt, err = db.PrepareContext(ctx, q); err != nil {
+			return err
+		}
+	}
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	m.s.file = t
+	return nil
+}
+
+// Reset implements state.Model.
+func (m model) Reset() {
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	m.s.applied = 0
+	m.s.held, m.s.dirty = map[event.SessionID]*entry{}, map[event.SessionID]*entry{}
+	m.s.hot = newResidency(m.s.hot.target)
+}
+
+// tables reads the rows.
+type tables struct {
+	db                     *sql.DB
+	row, tail, busy, ended *sql.Stmt
+}
+
+const rowColumns = `id, authority, client, project, lifecycle, updated, busy, core, hash`
+
+// stored is a row of the table session.
+type stored struct {
+	num                                  int64
+	id, authority, client, project, life string
+	updated                              int64
+	busy                                 bool
+	core                                 string
+}
+
+func rowFor(v View) stored {
+	c := v.Core
+	return stored{id: string(c.ID), authority: c.Authority, client: string(c.Project.Client), project: string(c.Project.Project),
+		life: string(c.Lifecycle), updated: c.UpdatedAt.UnixMilli(), busy: len(c.Open)+len(c.Jobs) > 0,
+		core: string(AppendCore(make([]byte, 0, 2048), c, v.Seq, v.Hash))}
+}
+
+func (r *stored) hash() int64 {
+	busy := uint64(0)
+	if r.busy {
+		busy = 1
+	}
+	return new(state.Fields).Text(r.id).Text(r.authority).Text(r.client).Text(r.project).Text(r.life).Uint(uint64(r.updated)).
+		Uint(busy).Text(r.core).Hash()
+}
+
+// scanRow reads a row and checks it against its hash, its id and its own core; false: there
+// is none.
+func scanRow(id event.SessionID, from *sql.Row) (num int64, v View, ok bool, err error) {
+	var r stored
+	var hash int64
+	err = from.Scan(&r.num, &r.id, &r.authority, &r.client, &r.project, &r.life, &r.updated, &r.busy, &r.core, &hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, View{}, false, nil
+	}
+	if err != nil {
+		return 0, View{}, false, err
+	}
+	if hash != r.hash() || r.id != string(id) {
+		return r.num, View{}, false, state.ErrRow
+	}
+	if v.Core, v.Seq, v.Hash, err = decodeCore(r.core); err != nil {
+		return r.num, View{}, false, errors.Join(state.ErrRow, err)
+	}
+	return r.num, v, true, nil
+}
+
+// core reads a Session without its tail; the empty View: there is no row.
+func (t *tables) core(ctx context.Context, id event.SessionID) (Core, uint64, string, error) {
+	_, v, _, err := scanRow(id, t.row.QueryRowContext(ctx, string(id)))
+	return v.Core, v.Seq, v.Hash, err
+}
+
+// view reads a Session's rows as of one moment.
+func (t *tables) view(ctx context.Context, id event.SessionID) (View, error) {
+	tx, err := t.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return View{}, err
+	}
+	defer tx.Rollback()
+	num, v, ok, err := scanRow(id, tx.StmtContext(ctx, t.row).QueryRowContext(ctx, string(id)))
+	if err != nil || !ok {
+		return View{}, err
+	}
+	rows, err := tx.StmtContext(ctx, t.tail).QueryContext(ctx, num)
+	if err != nil {
+		return View{}, err
+	}
+	defer rows.Close()
+	items := make([]Item, 0, min(v.Core.Observed, MaxTail))
+	mine := ownHash(id)
+	for rows.Next() {
+		var text string
+		var hash int64
+		if err := rows.Scan(&text, &hash); err != nil {
+			return View{}, err
+		}
+		it, err := scanItem(text, hash, mine)
+		if err != nil {
+			return View{}, err
+		}
+		items = append(items, it)
+	}
+	if err := rows.Err(); err != nil {
+		return View{}, err
+	}
+	if v.Tail, err = NewTail(items, v.Core.Observed); err != nil || uint64(v.Tail.Len()) != min(v.Core.Observed, MaxTail) ||
+		v.Tail.Observed != v.Core.Observed {
+		return View{}, errors.Join(state.ErrRow, err, errGap)
+	}
+	return v, nil
+}
+
+// ownHash ties a tail row to its Session, so that it never counts as another's.
+func ownHash(id event.SessionID) int64 { return state.Hash([]byte(id)) }
+
+func scanItem(text string, hash, mine int64) (Item, error) {
+	if state.HashString(text)^mine != hash {
+		return Item{}, state.ErrRow
+	}
+	it, err := decodeItem(text)
+	if err != nil {
+		return Item{}, errors.Join(state.ErrRow, err)
+	}
+	return it, nil
+}
+
+// Capture implements state.Model.
+func (m model) Capture() state.Capture {
+	s := m.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.dirty) == 0 {
+		return nil
+	}
+	c := &capture{s: s, source: s.source, upto: s.applied, parts: make([]part, 0, len(s.dirty))}
+	for _, e := range s.dirty {
+		c.parts = append(c.parts, part{e: e, peeked: s.peek(e.id), row: e.row, rewrite: e.rewrite})
+	}
+	return c
+}
+
+// capture is the Sessions' share of a batch.
+type capture struct {
+	s      *Store
+	source Source
+	upto   uint64
+	parts  []part
+	counts map[string]int64
+}
+
+// part is one Session as it was when the batch was taken.
+type part struct {
+	peeked
+	e       *entry
+	row     rowState // what the file has, as far as is known; after Write what it has then
+	rewrite bool
+	// waits: it has no state yet, its parts go on being held.
+	waits bool
+}
+
+// Write implements state.Capture.
+func (c *capture) Write(ctx context.Context, tx *sql.Tx) error {
+	w, err := newWriter(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("sessions: %w", err)
+	}
+	defer w.close()
+	for i := range c.parts {
+		if err := c.write(w, &c.parts[i]); err != nil {
+			return fmt.Errorf("sessions: %w", err)
+		}
+	}
+	return w.count()
+}
+
+// Written implements state.Capture.
+func (c *capture) Written() {
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range c.parts {
+		p := &c.parts[i]
+		e := p.e
+		switch {
+		case s.held[e.id] != e || p.waits:
+			continue
+		case p.removed:
+			e.erased = true
+		case e.removed: // meanwhile
+			continue
+		default:
+			if p.row.version >= e.row.version {
+				e.row = p.row
+			}
+			if p.rewrite {
+				e.rewrite = false
+			}
+			if e.view == nil && e.pins == 0 {
+				e.pending = after(e.pending, e.row.version)
+			}
+		}
+		s.settle(e)
+	}
+	s.evict()
+}
+
+func after(pending []Stored, version uint64) []Stored {
+	n := 0
+	for n < len(pending) && pending[n].Commit.Version <= version {
+		n++
+	}
+	return append([]Stored(nil), pending[n:]...)
+}
