@@ -10,15 +10,19 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"webcodex/commands/access"
+	"webcodex/commands/aggregate"
 	"webcodex/commands/call"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/mcp/client"
 	"webcodex/mcp/schema"
+	principals "webcodex/projections/access"
 	"webcodex/projections/session"
 	"webcodex/runner/wire"
 )
@@ -34,6 +38,9 @@ type rig struct {
 	socket string
 	log    *eventlog.Log
 	store  *session.Store
+	tokens *principals.Tokens
+	second *access.Tokens
+	clock  atomic.Int64 // by which tokens expire: nanoseconds ahead of the real one
 	probe  *probe
 	stop   func() // closes the listeners and every connection
 }
@@ -49,17 +56,24 @@ type rigOption func(*Config)
 
 func newRig(t testing.TB, opts ...rigOption) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir(), store: session.NewStore(),
+	r := &rig{t: t, dir: t.TempDir(), store: session.NewStore(), tokens: principals.NewTokens(),
 		probe: &probe{entered: make(chan struct{}, 64), release: make(chan struct{}), ended: make(chan error, 64)}}
 	var err error
 	if r.log, err = eventlog.Open(context.Background(), eventlog.Options{Dir: r.dir, Durability: eventlog.Process, MaxBytes: 64 << 20,
-		Server: event.NewInstanceID(), Folds: []eventlog.Fold{r.store}}); err != nil {
+		Server: event.NewInstanceID(), Folds: []eventlog.Fold{r.store, r.tokens}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.log.Close() })
 	if r.access, err = OpenAccess(r.dir, true); err != nil {
 		t.Fatal(err)
 	}
+	r.second = access.NewTokens(aggregate.NewWriter(r.log, time.Now), r.tokens, func() []event.ProjectRegistered { return nil },
+		r.access.Principal().Actor, time.Now)
+	r.access.Admit(Second{Tokens: r.tokens, Now: func() time.Time { return time.Now().Add(time.Duration(r.clock.Load())) },
+		Intact: func() error {
+			_, err := r.log.Head(event.AccessAggregate())
+			return err
+		}})
 	kernel := call.NewKernel(call.Config{Log: r.log, Sessions: r.store, Fleet: noFleet{}, Server: event.NewInstanceID(), Now: time.Now,
 		OnCall: func(l call.Line) {
 			if l.Tool == "edge_panic" {

@@ -12,16 +12,15 @@ import (
 
 // Schema makes the table (state.Model).
 func (t *Tokens) Schema() []string {
-	return []string{`CREATE TABLE access_token (id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID`}
+	return []string{`CREATE TABLE access_token (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID`}
 }
 
-// Load reads what the file holds. It is called before the first Apply, and after a Reset it
-// finds nothing. Errors: the file cannot be read, or a row is not a token: then nothing is
-// taken, since a revocation could be what is missing.
-func (t *Tokens) Load(ctx context.Context, q interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}) error {
-	rs, err := q.QueryContext(ctx, `SELECT id, body FROM access_token`)
+func tokenSum(id, body string) int64 { return new(state.Fields).Text(id).Text(body).Hash() }
+
+// Load reads what the file holds (state.Loader). Errors: it cannot be read, or a row is
+// damaged: then nothing is taken, since a revocation could be what is missing.
+func (t *Tokens) Load(ctx context.Context, db *sql.DB) error {
+	rs, err := db.QueryContext(ctx, `SELECT id, body, sum FROM access_token`)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
@@ -29,12 +28,13 @@ func (t *Tokens) Load(ctx context.Context, q interface {
 	var all []Token
 	for rs.Next() {
 		var id, body string
-		if err := rs.Scan(&id, &body); err != nil {
+		var sum int64
+		if err := rs.Scan(&id, &body, &sum); err != nil {
 			return fmt.Errorf("tokens: %w", err)
 		}
 		var k Token
-		if err := json.Unmarshal([]byte(body), &k); err != nil || string(k.ID) != id {
-			return fmt.Errorf("tokens: a row is damaged")
+		if sum != tokenSum(id, body) || json.Unmarshal([]byte(body), &k) != nil || string(k.ID) != id {
+			return fmt.Errorf("tokens: %w", state.ErrRow)
 		}
 		all = append(all, k)
 	}
@@ -82,7 +82,8 @@ func (c tokenCapture) Write(ctx context.Context, tx *sql.Tx) error {
 		if err != nil {
 			return fmt.Errorf("tokens: %w", err)
 		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO access_token VALUES (?, ?)`, string(k.ID), string(body)); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO access_token VALUES (?, ?, ?)`, string(k.ID), string(body),
+			tokenSum(string(k.ID), string(body))); err != nil {
 			return fmt.Errorf("tokens: %w", err)
 		}
 	}
