@@ -83,6 +83,8 @@ type Options struct {
 	// ScrubEvery is the rest between two passes over all sealed blocks in the background; 0: a
 	// day.
 	ScrubEvery time.Duration
+	// Reason says why this durability mode, for Status: default where nobody chose.
+	Reason string
 	// Faults is the seam through which tests inject faults; nil in the program.
 	Faults *Faults
 }

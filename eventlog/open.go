@@ -36,6 +36,9 @@ func (o *Options) check() error {
 	if o.Durability == "" {
 		o.Durability = Always
 	}
+	if o.Reason == "" {
+		o.Reason = "default"
+	}
 	if !o.Durability.Valid() {
 		return fault.New(fault.InvalidArguments, "durability is %q, %q or %q", Always, Group, Process).WithField("durability")
 	}
@@ -65,6 +68,10 @@ func (l *Log) open(ctx context.Context) error {
 	f, cp, hasCP, err := l.readState()
 	if err != nil {
 		return err
+	}
+	l.fileSystem = FileSystem(l.dir.path)
+	if l.opts.ReadOnly && hasCP && cp.Durability.Valid() {
+		l.opts.Durability, l.opts.Reason = cp.Durability, "the last server's"
 	}
 	if err := l.examine(ctx, cp, hasCP); err != nil {
 		return err

@@ -65,6 +65,8 @@ type Log struct {
 	applied position // what the folds have seen
 	synced  atomic.Uint64
 	block   atomic.Int64 // every block file before this index is synced and sealed
+
+	fileSystem string // under the data directory
 }
 
 // opened is what Open found out.

@@ -9,6 +9,7 @@ import (
 // Status is the log's health, for people and for get_runtime_status.
 type Status struct {
 	Durability Durability       `json:"durability"`
+	Promise    Promise          `json:"promise"`
 	Server     event.InstanceID `json:"server"`
 	Epoch      string           `json:"epoch"`
 	// FirstSeq is where the log begins, above 1 once its beginning was pruned.
@@ -46,6 +47,7 @@ func (l *Log) Status() Status {
 	s := Status{Durability: l.opts.Durability, Server: l.opts.Server, SyncedSeq: l.SyncedSeq(), Writing: !l.opts.ReadOnly,
 		TailLost: l.opened.tailLost, OpenedAt: l.opened.at.UTC().Truncate(time.Millisecond), ServerTook: l.opened.server, FeedTook: l.opened.feed,
 		MaxBytes: l.space.max}
+	s.Promise = promise(l.opts.Durability, l.opts.Reason, l.fileSystem)
 	s.Seq, _ = l.applied.read()
 	s.Evidence = l.evidence.status()
 	s.Bytes, s.FreeBytes, s.Space = l.space.reading()

@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // asked for its version: read models will need a recent one
+
+	"webcodex/eventlog"
 )
 
 // check is one line of doctor (shapes.md 5). Only a fail makes doctor's exit code 1.
@@ -192,7 +194,7 @@ func nearest(path string) string {
 }
 
 func checkSpace(dir string) check {
-	_, free, total, err := fileSystem(nearest(dir))
+	free, total, err := diskSpace(nearest(dir))
 	if err != nil {
 		return check{"space", statusWarn, "free space cannot be told", ""}
 	}
@@ -242,15 +244,15 @@ func checkSQLite(ctx context.Context) check {
 }
 
 func checkFileSystem(dir string) check {
-	name, _, _, err := fileSystem(nearest(dir))
-	switch {
-	case err != nil:
-		return check{"file_system", statusWarn, "the file system cannot be told", ""}
-	case name == "ext4" || name == "xfs":
+	switch name := eventlog.FileSystem(nearest(dir)); {
+	case name == "unknown":
+		return check{"file_system", statusWarn, "the file system cannot be told: not tested for power cuts", ""}
+	case eventlog.Tested(name):
 		return check{"file_system", statusOK, name, ""}
+	default:
+		return check{"file_system", statusWarn, name + ": not tested for power cuts",
+			"put the data directory on ext4 or XFS where a power cut must lose nothing"}
 	}
-	return check{"file_system", statusWarn, name + ": not tested for power cuts",
-		"put the data directory on ext4 or XFS where a power cut must lose nothing"}
 }
 
 // checkClock compares the clock with the newest commit.

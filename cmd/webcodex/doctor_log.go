@@ -52,8 +52,9 @@ func checkLog(ctx context.Context, dir string) (check, time.Time) {
 }
 
 func judgeLog(st eventlog.Status, how string) check {
-	c := check{Name: "log", Status: statusOK, Detail: fmt.Sprintf("%d commits of %d records, %s of %s; %s",
-		st.Seq, st.Aggregates, size(uint64(max(0, st.Bytes))), size(uint64(max(0, st.MaxBytes))), how)}
+	c := check{Name: "log", Status: statusOK, Detail: fmt.Sprintf("%d commits of %d records, %s of %s; %s; durability %s (%s), a power cut loses %s",
+		st.Seq, st.Aggregates, size(uint64(max(0, st.Bytes))), size(uint64(max(0, st.MaxBytes))), how,
+		st.Promise.Mode, plain(st.Promise.Reason), plain(st.Promise.CutLoses))}
 	switch {
 	case len(st.Damaged) > 0:
 		d := st.Damaged[0]
@@ -66,7 +67,7 @@ func judgeLog(st eventlog.Status, how string) check {
 	case st.Space == eventlog.SpaceReserve:
 		c.Status, c.Fix = statusWarn, "the log is full but for its reserve, new work is refused: free some space"
 	case st.TailLost:
-		c.Status, c.Fix = statusWarn, "an unclean stop may have taken the newest commits: use --durability always to lose none"
+		c.Status, c.Fix = statusWarn, "an unclean stop may have taken the newest commits: use --durability always or group to lose none"
 	}
 	return c
 }

@@ -135,7 +135,7 @@ func noRoom(err error, dir string) bool {
 	case fault.StorageFull:
 		return true
 	case fault.PersistenceUncertain, fault.Unavailable:
-		_, free, _, err := fileSystem(nearest(dir))
+		free, _, err := diskSpace(nearest(dir))
 		return err == nil && free < fullBelow
 	}
 	return false

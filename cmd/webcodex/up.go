@@ -45,7 +45,7 @@ token is kept as well, so hosts stay connected over restarts.`,
 			data := dataFlag(fs)
 			asJSON := jsonFlag(fs)
 			fs.StringVar(&f.cfg.Listen, "listen", "", "`HOST:PORT` on loopback; port 0 picks a free one")
-			fs.StringVar((*string)(&f.cfg.Durability), "durability", string(f.cfg.Durability), "what an answer promises: `always` survives a power cut, process survives kill -9")
+			fs.StringVar((*string)(&f.cfg.Durability), "durability", string(f.cfg.Durability), "what an answer promises: `always` and group survive a power cut, process survives kill -9")
 			fs.StringVar(&f.cfg.PublicURL, "public-url", "", "`URL` under which a tunnel reaches this server")
 			fs.BoolVar(&f.showToken, "show-token", false, "print the token although this is no terminal")
 			fs.DurationVar(&f.idleExit, "idle-exit", 0, "end after this long without a caller, for example `30m`; 0: never")
@@ -102,10 +102,8 @@ func (f upFlags) attachOrServe(ctx context.Context, s streams, dir, root string)
 }
 
 func (f upFlags) check() error {
-	switch f.cfg.Durability {
-	case eventlog.Always, eventlog.Process:
-	default:
-		return usagef("--durability is always or process")
+	if !f.cfg.Durability.Valid() {
+		return usagef("--durability is always, group or process")
 	}
 	if f.cfg.Listen != "" {
 		if _, err := loopback(f.cfg.Listen); err != nil {
@@ -124,6 +122,14 @@ func (f upFlags) check() error {
 		return usagef("--public-url is the address hosts on the internet use, https://NAME without a path")
 	}
 	return nil
+}
+
+// reason is why the server has this durability.
+func (f upFlags) reason() string {
+	if f.promised {
+		return "--durability"
+	}
+	return "default"
 }
 
 // promise is the durability that was asked for; empty: any will do.

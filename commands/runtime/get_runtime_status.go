@@ -28,12 +28,14 @@ type Status struct {
 	StartedAt string           `json:"started_at,omitempty"`
 	UptimeS   int64            `json:"uptime_secs"`
 	// Accepting is false where new work is refused; the reason is an error kind.
-	Accepting     bool              `json:"accepting"`
-	RefusalReason fault.Kind        `json:"refusal_reason,omitempty"`
-	Log           LogStatus         `json:"log"`
-	Sessions      session.Totals    `json:"sessions"`
-	Projects      int               `json:"projects"`
-	Runners       []call.RunnerInfo `json:"runners"`
+	Accepting     bool       `json:"accepting"`
+	RefusalReason fault.Kind `json:"refusal_reason,omitempty"`
+	Log           LogStatus  `json:"log"`
+	// Durability is what an acknowledgement is worth on this server (SES-47).
+	Durability eventlog.Promise  `json:"durability"`
+	Sessions   session.Totals    `json:"sessions"`
+	Projects   int               `json:"projects"`
+	Runners    []call.RunnerInfo `json:"runners"`
 }
 
 // LogStatus says what an acknowledgement survives, and how full the log is.
@@ -52,15 +54,13 @@ type LogStatus struct {
 	TailLost bool `json:"tail_lost"`
 }
 
-// survives is the promise of each durability mode.
-var survives = map[eventlog.Durability]string{eventlog.Always: "power_loss", eventlog.Process: "process_kill"}
-
 func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
 	info := c.ServerInfo()
 	l := info.Log
 	out := Status{Version: info.Version, Instance: l.Server, Accepting: true, Sessions: sessionsOf(c),
 		Projects: len(c.Projects()), Runners: runnersOf(c),
-		Log: LogStatus{Durability: l.Durability, Survives: survives[l.Durability], Seq: l.Seq, SyncedSeq: l.SyncedSeq, Bytes: l.Bytes,
+		Durability: l.Promise,
+		Log: LogStatus{Durability: l.Durability, Survives: l.Promise.Survives, Seq: l.Seq, SyncedSeq: l.SyncedSeq, Bytes: l.Bytes,
 			MaxBytes: l.MaxBytes, FreeBytes: l.FreeBytes, Space: l.Space, Damaged: len(l.Damaged), TailLost: l.TailLost}}
 	if err := c.Admits(); err != nil {
 		out.Accepting, out.RefusalReason = false, fault.KindOf(err)

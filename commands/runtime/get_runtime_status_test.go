@@ -66,6 +66,10 @@ func TestStatus(t *testing.T) {
 	if s.Log.Durability != eventlog.Process || s.Log.Survives != "process_kill" || s.Log.Seq == 0 || s.Log.MaxBytes == 0 {
 		t.Errorf("log %+v", s.Log)
 	}
+	if p := s.Durability; p.Mode != eventlog.Process || p.Reason != "default" || p.Survives != "process_kill" ||
+		p.FileSystem == "" || !strings.Contains(p.CutLoses, "acknowledged work") {
+		t.Errorf("durability %+v", p)
+	}
 	if s.Sessions.Sessions != 1 || s.Sessions.Active != 1 || s.Projects != 2 || len(s.Runners) != 1 || s.Runners[0].Client != "box" {
 		t.Errorf("%+v", s)
 	}
