@@ -16,11 +16,13 @@ import (
 	"webcodex/commands/call"
 	"webcodex/commands/execution"
 	projects "webcodex/commands/project"
+	"webcodex/commands/retention"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/mcp"
 	principals "webcodex/projections/access"
 	registered "webcodex/projections/project"
+	removed "webcodex/projections/retention"
 	"webcodex/projections/session"
 	"webcodex/runner"
 	"webcodex/runner/files"
@@ -49,6 +51,11 @@ type server struct {
 	kernel *call.Kernel
 	edge   *mcp.Server
 
+	refs       *principals.Refs    // what ~sN and ~pN stand for
+	tombstones *removed.Tombstones // what is left of removed Sessions
+	remover    *retention.Remover
+	removing   sync.WaitGroup // what a start removes
+
 	runnerStop context.CancelFunc // nil until the Runner serves
 	runnerDone chan struct{}      // closed when the Runner has stopped serving
 
@@ -63,11 +70,11 @@ type server struct {
 // opened when it fails is closed again.
 func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ *server, err error) {
 	srv := &server{dir: dir, instance: event.NewInstanceID(), started: time.Now(), store: session.NewStore(), known: registered.NewStore(), tokens: principals.NewTokens(),
-		last:   &lastCommit{},
+		refs: principals.NewRefs(), tombstones: removed.New(), last: &lastCommit{},
 		logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		use:    newActivity(), ending: make(chan struct{})}
-	srv.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: f.cfg.Durability, Reason: f.reason(), Server: srv.instance,
-		Now: time.Now, Logger: srv.logger, Folds: []eventlog.Fold{srv.store, srv.known, srv.tokens, srv.last}})
+	srv.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: f.cfg.Durability, Server: srv.instance,
+		Now: time.Now, Logger: srv.logger, Folds: []eventlog.Fold{srv.store, srv.known, srv.tokens, srv.refs, srv.tombstones, srv.last}})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +93,9 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	if err = srv.startRunner(ctx, f, root); err != nil {
 		return nil, err
 	}
-	cfg := call.Config{Log: srv.log, Sessions: srv.store, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
+	srv.remover = retention.New(retention.Options{Writer: aggregate.NewWriter(srv.log, time.Now), Sessions: srv.store, Tombstones: srv.tombstones,
+		Limit: f.cfg.RetainedSessions, Logger: srv.logger})
+	cfg := call.Config{Log: srv.log, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
 		Info: func() call.ServerInfo {
 			return call.ServerInfo{Version: thisBuild().Version, StartedAt: srv.started, Log: srv.log.Status()}
 		}}
@@ -131,7 +140,7 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	}
 	// Making the Runner ends what a dead one left running.
 	s.runner, err = runner.New(runner.Options{Dir: filepath.Join(s.dir, "runner"), Deny: []string{s.dir}, Client: s.settings.Client,
-		Build: thisBuild().String(), Fsync: f.cfg.Durability != eventlog.Process, Parsers: testparse.Parsers,
+		Build: thisBuild().String(), Fsync: f.cfg.Durability == eventlog.Always, Parsers: testparse.Parsers,
 		Logger: s.logger})
 	if err != nil {
 		return err
@@ -205,6 +214,7 @@ const projectPoll = 5 * time.Millisecond
 // close releases everything, in the order of who needs whom; the lock goes last.
 func (s *server) close() error {
 	var err error
+	s.removing.Wait()
 	s.stopRunner()
 	if s.kernel != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), settleTime)

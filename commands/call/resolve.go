@@ -60,14 +60,16 @@ func (c *Call) sessionOf(ctx context.Context, ref string) (event.SessionID, erro
 	if err != nil {
 		return "", err
 	}
-	core, retained := c.kernel.cfg.Sessions.Core(t.Session)
-	switch {
-	case !ok:
+	if !ok {
 		return "", unknownSessionRef()
-	case retained && core.Exists():
-		if event.Incarnation(core.ID, core.Nonce) == t.Pin {
-			return t.Session, nil
-		}
+	}
+	core, err := c.kernel.cfg.Sessions.LoadCore(t.Session)
+	switch kind := fault.KindOf(err); {
+	case err == nil && event.Incarnation(core.ID, core.Nonce) == t.Pin:
+		return t.Session, nil
+	case err == nil: // another incarnation: none that was pinned
+	case kind != fault.UnknownSessionID: // it is there and cannot be read
+		return "", err
 	case c.expired(t.Session, t.Pin):
 		return "", sessionExpired(t.Session)
 	}
@@ -106,11 +108,13 @@ func (c *Call) target(ctx context.Context, kind event.RefKind, ref string) (acce
 // foreign tombstone and about an id that never was, exactly the same after exactly the same
 // look-ups (SES-38, SES-39, SES-54).
 func (c *Call) known(id event.SessionID) (session.Core, error) {
-	core, retained := c.kernel.cfg.Sessions.Core(id)
+	core, err := c.kernel.cfg.Sessions.LoadCore(id)
 	expired := c.expired(id, "")
-	switch {
-	case retained && core.Exists(): // it counts, whatever tombstone there is (RES-06)
+	switch kind := fault.KindOf(err); {
+	case err == nil: // it counts, whatever tombstone there is (RES-06)
 		return core, nil
+	case kind != fault.UnknownSessionID: // it is there and cannot be read
+		return session.Core{}, err
 	case expired:
 		return session.Core{}, sessionExpired(id)
 	}

@@ -42,14 +42,11 @@ func New(o Options) *Remover {
 }
 
 // Run removes the oldest Closed Sessions beyond the limit and drops the oldest tombstones
-// beyond it. It is called after each close and at start. What fails is logged and done the
-// next time: the call that closed a Session has its answer all the same.
+// beyond it. It is called at start, and by Closed. What fails is logged and done the next time.
 func (r *Remover) Run(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
-	defer cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.over() {
+	for ctx.Err() == nil && r.over() {
 		wrote, err := r.step(ctx)
 		if err != nil {
 			r.o.Logger.Warn("closed history could not be bounded; it is tried again at the next close", "cause", err)
@@ -156,13 +153,16 @@ func (r *Remover) push(c session.Core) {
 	}
 }
 
-// Closed tells of one that was closed, or came to rest, now: none has to be looked for.
+// Closed tells of one that was closed, or came to rest, now: none has to be looked for. The
+// call that closed it has its answer whatever comes of this, and however it ends.
 func (r *Remover) Closed(ctx context.Context, c session.Core) {
 	r.mu.Lock()
 	if r.known != nil {
 		r.push(c)
 	}
 	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
 	r.Run(ctx)
 }
 

@@ -37,10 +37,15 @@ func listSessions(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	all := c.Sessions().List(session.Filter{Authority: c.Principal.Actor.Authority, Project: c.Project.Ref, Lifecycle: lifecycle})
-	page := session.NewPage(all, in.Offset, in.Limit)
-	shown := all[min(page.Offset, len(all)):][:page.Returned]
-	for i, ref := range sessionRefs(ctx, c, shown...) {
+	page, err := c.Sessions().Page(session.Filter{Authority: c.Principal.Actor.Authority, Project: c.Project.Ref, Lifecycle: lifecycle}, in.Offset, in.Limit)
+	if err != nil {
+		return call.Result{}, err
+	}
+	cores := make([]session.Core, len(page.Sessions))
+	for i, row := range page.Sessions {
+		cores[i], _ = c.Sessions().Core(row.SessionID) // one removed meanwhile gets no ref
+	}
+	for i, ref := range sessionRefs(ctx, c, cores...) {
 		page.Sessions[i].SessionRef = ref
 	}
 	return call.Result{Output: page}, nil

@@ -34,11 +34,20 @@ func create(ctx context.Context, c *call.Call, id event.SessionID, s Start) erro
 // sessionRefs are the refs under which the caller knows Sessions, in their order; one that has
 // none is empty.
 func sessionRefs(ctx context.Context, c *call.Call, cores ...session.Core) []string {
-	targets := make([]refs.Target, len(cores))
-	for i, core := range cores {
-		targets[i] = refs.SessionTarget(core.ID, core.Nonce)
+	var targets []refs.Target
+	for _, core := range cores {
+		if core.Exists() {
+			targets = append(targets, refs.SessionTarget(core.ID, core.Nonce))
+		}
 	}
-	return access.Number(ctx, c, event.RefSession, targets...)
+	given := access.Number(ctx, c, event.RefSession, targets...)
+	out := make([]string, len(cores))
+	for i, core := range cores {
+		if core.Exists() {
+			out[i], given = given[0], given[1:]
+		}
+	}
+	return out
 }
 
 // projectRef is the ref under which the caller knows the call's Project as it is now; empty
