@@ -73,7 +73,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 		refs: principals.NewRefs(), tombstones: removed.New(), last: &lastCommit{},
 		logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		use:    newActivity(), ending: make(chan struct{})}
-	srv.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: f.cfg.Durability, Server: srv.instance,
+	srv.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: f.cfg.Durability, Reason: f.reason(), Server: srv.instance,
 		Now: time.Now, Logger: srv.logger, Folds: []eventlog.Fold{srv.store, srv.known, srv.tokens, srv.refs, srv.tombstones, srv.last}})
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	}
 	// Making the Runner ends what a dead one left running.
 	s.runner, err = runner.New(runner.Options{Dir: filepath.Join(s.dir, "runner"), Deny: []string{s.dir}, Client: s.settings.Client,
-		Build: thisBuild().String(), Fsync: f.cfg.Durability == eventlog.Always, Parsers: testparse.Parsers,
+		Build: thisBuild().String(), Fsync: f.cfg.Durability != eventlog.Process, Parsers: testparse.Parsers,
 		Logger: s.logger})
 	if err != nil {
 		return err
