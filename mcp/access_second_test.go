@@ -151,6 +151,7 @@ func TestEndOfToken(t *testing.T) {
 			}
 			ended(t, get, "the legacy stream")
 			ended(t, modern, "the modern stream")
+			r.srv.Sweep() // one that began before has ended
 			if n := r.legacyCount(); n != 0 {
 				t.Errorf("%d legacy sessions are left", n)
 			}
