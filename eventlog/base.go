@@ -10,6 +10,9 @@ import "webcodex/eventlog/event"
 // Apply and Damage come from one goroutine, in the log's order, and do no I/O. Checkpoint,
 // Head and OldestLiving may be asked at any time, by many goroutines. Head and Checkpoint
 // agree: once Checkpoint has told a sequence, Head gives what stood there or something newer.
+//
+// Where it is an io.Closer too, the log closes it at the end of its life: everything applied
+// is durable then, unless writing had ended, and the directory is still held.
 type Base interface {
 	// Checkpoint is the last commit that is in the base's file; the zero value: nothing. Once
 	// opened it costs no I/O: the log asks every second.

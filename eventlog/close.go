@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"time"
 
@@ -30,6 +31,7 @@ func (l *Log) shutdown() error {
 	l.loops.Wait()
 	l.stopServer()
 	defer l.dir.close()
+	defer l.closeBase()
 	if l.opts.ReadOnly || l.Err() != nil {
 		return l.Err() // the checkpoint stays unclean: the next start looks closely
 	}
@@ -51,9 +53,21 @@ func (l *Log) abandon() {
 		l.loops.Wait()
 		l.stopServer()
 		if l.dir != nil {
+			l.closeBase()
 			l.dir.close()
 		}
 	})
+}
+
+// closeBase lets the base write what is left while the directory is still held.
+func (l *Log) closeBase() {
+	c, ok := l.opts.Base.(io.Closer)
+	if !ok {
+		return
+	}
+	if err := c.Close(); err != nil {
+		l.log.Warn("log: the read models were not closed cleanly; what they lack is folded at the next start", slog.Any("error", err))
+	}
 }
 
 // stopServer waits for the server's own shutdown: the store is damaged if the process ends

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,7 +20,7 @@ import (
 // under the lock and write nothing (shapes.md 5).
 type archive struct {
 	log   *eventlog.Log
-	store *session.Store
+	store *session.Store // nil where only the log is read
 	last  *lastCommit
 }
 
@@ -42,17 +43,30 @@ func (l *lastCommit) read() time.Time {
 	return l.at
 }
 
-// openArchive opens the log for reading.
+// openArchive opens the log for reading, with the read models that state.db keeps of it.
 func openArchive(ctx context.Context, dir string) (*archive, error) {
+	m := newModels(dir, 0, slog.New(slog.DiscardHandler))
+	a, err := openLog(ctx, dir, eventlog.Options{Base: m.keeper})
+	if err != nil {
+		return nil, err
+	}
+	m.sessions.SetSource(sourceOf(a.log))
+	a.store = m.sessions
+	return a, nil
+}
+
+// openLog opens the log alone: every commit is read, and no file but the log's is looked at.
+func openLog(ctx context.Context, dir string, o eventlog.Options) (*archive, error) {
 	if err := ownDataDir(dir); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "format")); errors.Is(err, fs.ErrNotExist) {
 		return nil, failf(exitNoServer, "the data directory has no log yet: start a server with `webcodex up`")
 	}
-	a := &archive{store: session.NewStore(), last: &lastCommit{}}
+	a := &archive{last: &lastCommit{}}
+	o.Dir, o.ReadOnly, o.Folds = dir, true, []eventlog.Fold{a.last}
 	var err error
-	a.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, ReadOnly: true, Folds: []eventlog.Fold{a.store, a.last}})
+	a.log, err = eventlog.Open(ctx, o)
 	if errors.Is(err, eventlog.ErrLocked) {
 		return nil, failf(exitNoServer, "another process holds the data directory and does not answer: try again in a moment")
 	}

@@ -65,7 +65,7 @@ func (s *server) status() serverStatus {
 			st.Projects = append(st.Projects, p.Project)
 		}
 	}
-	if at := s.last.read(); !at.IsZero() {
+	if at := s.models.keeper.Status().LastCommit; !at.IsZero() {
 		st.LastCommit = event.FormatTime(at)
 	}
 	if err := s.log.Admit(); err != nil {

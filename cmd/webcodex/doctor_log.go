@@ -29,7 +29,7 @@ func checkLog(ctx context.Context, dir string) (check, time.Time) {
 		return check{"log", statusFail, "the server of the data directory does not answer as it should: " + oneLine(err),
 			"restart it with this version of webcodex"}, time.Time{}
 	}
-	a, err := openArchive(ctx, dir)
+	a, err := openLog(ctx, dir, eventlog.Options{})
 	if err != nil {
 		c := check{"log", statusFail, oneLine(err), "keep the data directory as it is and restore it from a backup"}
 		if f := (*fault.Error)(nil); errors.As(err, &f) && f.Next != "" {

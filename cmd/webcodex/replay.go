@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/projections/session"
 )
@@ -64,7 +65,7 @@ func replayEach(ctx context.Context, dir string, id event.SessionID, fn func(rep
 	if !errors.Is(err, errNoServer) {
 		return err
 	}
-	a, err := openArchive(ctx, dir)
+	a, err := openLog(ctx, dir, eventlog.Options{})
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func readAsOf(ctx context.Context, dir string, id event.SessionID, at string, p 
 	if !errors.Is(err, errNoServer) {
 		return sum, err
 	}
-	a, err := openArchive(ctx, dir)
+	a, err := openLog(ctx, dir, eventlog.Options{})
 	if err != nil {
 		return sum, err
 	}

@@ -43,9 +43,9 @@ type server struct {
 	public   string
 
 	log    *eventlog.Log
+	models *models
 	store  *session.Store
 	known  *registered.Store
-	last   *lastCommit
 	fleet  *execution.Fleet
 	runner *runner.Runner
 	kernel *call.Kernel
@@ -69,15 +69,17 @@ type server struct {
 // openServer takes the lock, opens the log and connects the Runner of this process. What is
 // opened when it fails is closed again.
 func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ *server, err error) {
-	srv := &server{dir: dir, instance: event.NewInstanceID(), started: time.Now(), store: session.NewStore(), known: registered.NewStore(), tokens: principals.NewTokens(),
-		refs: principals.NewRefs(), tombstones: removed.New(), last: &lastCommit{},
+	srv := &server{dir: dir, instance: event.NewInstanceID(), started: time.Now(),
 		logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		use:    newActivity(), ending: make(chan struct{})}
+	m := newModels(dir, f.cfg.HotSessions, srv.logger)
+	srv.models, srv.store, srv.known, srv.tokens, srv.refs, srv.tombstones = m, m.sessions, m.known, m.tokens, m.refs, m.tombstones
 	srv.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: f.cfg.Durability, Reason: f.reason(), Server: srv.instance,
-		Now: time.Now, Logger: srv.logger, Folds: []eventlog.Fold{srv.store, srv.known, srv.tokens, srv.refs, srv.tombstones, srv.last}})
+		Now: time.Now, Logger: srv.logger, Base: m.keeper})
 	if err != nil {
 		return nil, err
 	}
+	m.serve(srv.log)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, srv.close())
@@ -86,7 +88,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	if srv.settings, err = loadSettings(dir); err != nil {
 		return nil, err
 	}
-	if srv.access, err = mcp.OpenAccess(dir, srv.store.Totals().Sessions == 0); err != nil {
+	if srv.access, err = mcp.OpenAccess(dir, !srv.store.Any()); err != nil {
 		return nil, err
 	}
 	srv.admitSecond()

@@ -74,7 +74,7 @@ func (q sessionQuery) page(store *session.Store) (session.Page, error) {
 	if f.Lifecycle, err = session.ParseLifecycle(q.Lifecycle); err != nil {
 		return session.Page{}, err
 	}
-	return session.NewPage(store.List(f), q.Offset, &q.Limit), nil
+	return store.Page(f, q.Offset, &q.Limit)
 }
 
 func listSessions(ctx context.Context, dir string, q sessionQuery) (session.Page, error) {

@@ -10,15 +10,18 @@ import (
 	"webcodex/eventlog/event"
 )
 
-// Store is the fold. It is safe for concurrent use.
+// Store is the fold, a state.Model. It is safe for concurrent use.
 type Store struct {
 	mu      sync.RWMutex
 	applied uint64
 	known   map[event.ProjectRef]event.ProjectRegistered
+	dirty   map[event.ProjectRef]event.ProjectRegistered // what state.db has not
 }
 
 // NewStore makes an empty fold.
-func NewStore() *Store { return &Store{known: map[event.ProjectRef]event.ProjectRegistered{}} }
+func NewStore() *Store {
+	return &Store{known: map[event.ProjectRef]event.ProjectRegistered{}, dirty: map[event.ProjectRef]event.ProjectRegistered{}}
+}
 
 // Apply implements eventlog.Fold.
 func (s *Store) Apply(seq uint64, _ string, c event.Commit) {
@@ -30,13 +33,15 @@ func (s *Store) Apply(seq uint64, _ string, c event.Commit) {
 	s.applied = seq
 	for _, e := range c.Events {
 		if p, ok := e.(event.ProjectRegistered); ok {
-			s.known[p.Project] = p
+			s.set(p)
 		}
 	}
 	if p, ok := carriedIn(c); ok {
-		s.known[p.Project] = p
+		s.set(p)
 	}
 }
+
+func (s *Store) set(p event.ProjectRegistered) { s.known[p.Project], s.dirty[p.Project] = p, p }
 
 // Registered is a Project as it was last registered.
 func (s *Store) Registered(r event.ProjectRef) (event.ProjectRegistered, bool) {

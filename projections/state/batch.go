@@ -85,6 +85,7 @@ func (k *Keeper) Flush(ctx context.Context) error {
 type taken struct {
 	captures []Capture
 	at       eventlog.BaseCheckpoint
+	last     time.Time
 }
 
 // take collects what changed, as of the last commit applied.
@@ -94,7 +95,7 @@ func (k *Keeper) take() (taken, bool) {
 	if k.first.IsZero() {
 		return taken{}, false
 	}
-	t := taken{at: k.at}
+	t := taken{at: k.at, last: k.last}
 	for _, m := range k.opts.Models {
 		if c := m.Capture(); c != nil {
 			t.captures = append(t.captures, c)
@@ -192,7 +193,7 @@ func (k *Keeper) write(ctx context.Context, t taken) error {
 	if err := writeHeads(ctx, tx, k.writing); err != nil {
 		return err
 	}
-	if err := writeCheckpoint(ctx, tx, k.file.fold, t.at); err != nil {
+	if err := writeCheckpoint(ctx, tx, k.file.fold, t.at, t.last); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -225,12 +226,12 @@ func writeHeads(ctx context.Context, tx *sql.Tx, heads map[event.Aggregate]chang
 	return nil
 }
 
-func checkpointHash(fold string, c eventlog.BaseCheckpoint) int64 {
-	return new(Fields).Text(fold).Uint(c.Seq).Text(c.Hash).Text(c.Epoch).Uint(uint64(c.Aggregates)).Hash()
+func checkpointHash(fold string, c eventlog.BaseCheckpoint, at time.Time) int64 {
+	return new(Fields).Text(fold).Uint(c.Seq).Text(c.Hash).Text(c.Epoch).Uint(uint64(c.Aggregates)).Uint(uint64(at.UnixMilli())).Hash()
 }
 
-func writeCheckpoint(ctx context.Context, tx *sql.Tx, fold string, c eventlog.BaseCheckpoint) error {
-	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO state_checkpoint (one, fold, seq, commit_hash, epoch, aggregates, hash)
-		VALUES (1, ?, ?, ?, ?, ?, ?)`, fold, int64(c.Seq), c.Hash, c.Epoch, c.Aggregates, checkpointHash(fold, c))
+func writeCheckpoint(ctx context.Context, tx *sql.Tx, fold string, c eventlog.BaseCheckpoint, at time.Time) error {
+	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO state_checkpoint (one, fold, seq, commit_hash, epoch, aggregates, at, hash)
+		VALUES (1, ?, ?, ?, ?, ?, ?, ?)`, fold, int64(c.Seq), c.Hash, c.Epoch, c.Aggregates, at.UnixMilli(), checkpointHash(fold, c, at))
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"sync"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver
 
@@ -191,7 +192,7 @@ func (f *file) create(ctx context.Context) error {
 			return fmt.Errorf("%w in %.60s", err, s)
 		}
 	}
-	if err := writeCheckpoint(ctx, tx, f.fold, eventlog.BaseCheckpoint{}); err != nil {
+	if err := writeCheckpoint(ctx, tx, f.fold, eventlog.BaseCheckpoint{}, time.Time{}); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
@@ -201,17 +202,18 @@ func (f *file) create(ctx context.Context) error {
 }
 
 // checkpoint reads where the file stands.
-func (f *file) checkpoint(ctx context.Context) (c eventlog.BaseCheckpoint, err error) {
+func (f *file) checkpoint(ctx context.Context) (c eventlog.BaseCheckpoint, at time.Time, err error) {
 	var fold string
-	var hash int64
-	if err = f.reads().QueryRowContext(ctx, `SELECT fold, seq, commit_hash, epoch, aggregates, hash FROM state_checkpoint`).
-		Scan(&fold, &c.Seq, &c.Hash, &c.Epoch, &c.Aggregates, &hash); err != nil {
-		return eventlog.BaseCheckpoint{}, err
+	var ms, hash int64
+	if err = f.reads().QueryRowContext(ctx, `SELECT fold, seq, commit_hash, epoch, aggregates, at, hash FROM state_checkpoint`).
+		Scan(&fold, &c.Seq, &c.Hash, &c.Epoch, &c.Aggregates, &ms, &hash); err != nil {
+		return eventlog.BaseCheckpoint{}, at, err
 	}
-	if hash != checkpointHash(fold, c) {
-		return eventlog.BaseCheckpoint{}, ErrRow
+	at = time.UnixMilli(ms).UTC()
+	if hash != checkpointHash(fold, c, at) {
+		return eventlog.BaseCheckpoint{}, at, ErrRow
 	}
-	return c, nil
+	return c, at, nil
 }
 
 func (f *file) begin(ctx context.Context) (*sql.Tx, error) {

@@ -86,7 +86,8 @@ func (r row) hash(a string) int64 {
 // ownSchema are the tables of the file itself. living is 0 where nothing of the log is needed.
 var ownSchema = []string{
 	`CREATE TABLE state_checkpoint (one INTEGER PRIMARY KEY CHECK (one = 1), fold TEXT NOT NULL, seq INTEGER NOT NULL,
-		commit_hash TEXT NOT NULL, epoch TEXT NOT NULL, aggregates INTEGER NOT NULL, hash INTEGER NOT NULL)`,
+		commit_hash TEXT NOT NULL, epoch TEXT NOT NULL, aggregates INTEGER NOT NULL, at INTEGER NOT NULL,
+		hash INTEGER NOT NULL)`,
 	`CREATE TABLE state_head (aggregate TEXT PRIMARY KEY, version INTEGER NOT NULL, seq INTEGER NOT NULL, commit_hash TEXT NOT NULL,
 		root INTEGER NOT NULL, removed INTEGER NOT NULL, damaged INTEGER NOT NULL, reason TEXT NOT NULL, living INTEGER NOT NULL,
 		hash INTEGER NOT NULL) WITHOUT ROWID`,

@@ -44,10 +44,12 @@ type Keeper struct {
 	writing map[event.Aggregate]change
 	at      eventlog.BaseCheckpoint // last commit applied
 	written eventlog.BaseCheckpoint // last commit in the file
+	last    time.Time               // when the last one applied was made
 	first   time.Time               // first mark since the last capture; zero: none
 	behind  int                     // commits applied since the last capture
 	synced  func() uint64           // nil until the log serves
 	failing string                  // why the last batch is not in the file
+	opened  bool
 	ended   bool
 	told    time.Time // of the last progress line
 
@@ -62,9 +64,9 @@ type Keeper struct {
 
 var _ eventlog.Base = (*Keeper)(nil)
 
-// Open opens the file, or makes it where there is none, it is of another fold version, or is
-// damaged; the log then folds everything anew. The error is of a directory that cannot be used.
-func Open(ctx context.Context, o Options) (*Keeper, error) {
+// New makes a Keeper and touches nothing: the log opens the file through Checkpoint, when it
+// holds the lock of the data directory.
+func New(o Options) *Keeper {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -75,17 +77,35 @@ func Open(ctx context.Context, o Options) (*Keeper, error) {
 		flush: make(chan chan error), stop: make(chan struct{}), done: make(chan struct{})}
 	k.room = sync.NewCond(&k.mu)
 	k.file.path, k.file.fold, k.file.schema = o.Path, o.fold(), o.schema()
-	why, err := k.file.open(ctx)
-	if err != nil {
+	return k
+}
+
+// Open is New with the file opened at once, for whoever holds the lock already. The error is
+// of a directory that cannot be used.
+func Open(ctx context.Context, o Options) (*Keeper, error) {
+	k := New(o)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.open(ctx); err != nil {
 		return nil, err
 	}
-	if why == "" {
+	return k, nil
+}
+
+// open opens the file, or makes it where there is none, it is of another fold version, or is
+// damaged; the log then folds everything anew.
+func (k *Keeper) open(ctx context.Context) error {
+	if k.opened {
+		return nil
+	}
+	why, err := k.file.open(ctx)
+	if err == nil && why == "" {
 		why, err = k.load(ctx)
-	} else {
+	} else if err == nil {
 		err = k.loadModels(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, k.file.close())
+		return errors.Join(err, k.file.close())
 	}
 	switch why {
 	case "":
@@ -94,13 +114,14 @@ func Open(ctx context.Context, o Options) (*Keeper, error) {
 	default:
 		k.log.Warn("the read models are made again from the log", slog.String("reason", why))
 	}
+	k.opened = true
 	go k.run()
-	return k, nil
+	return nil
 }
 
 // load takes over what the file holds. A reason means that it was unreadable and is empty now.
 func (k *Keeper) load(ctx context.Context) (why string, err error) {
-	if k.written, err = k.file.checkpoint(ctx); err == nil {
+	if k.written, k.last, err = k.file.checkpoint(ctx); err == nil {
 		err = k.loadModels(ctx)
 	}
 	if err == nil {
@@ -129,7 +150,7 @@ func (k *Keeper) again(ctx context.Context) error {
 	if err := k.file.again(ctx); err != nil {
 		return err
 	}
-	k.at, k.written = eventlog.BaseCheckpoint{}, eventlog.BaseCheckpoint{}
+	k.at, k.written, k.last = eventlog.BaseCheckpoint{}, eventlog.BaseCheckpoint{}, time.Time{}
 	clear(k.heads)
 	k.writing, k.first, k.behind, k.failing = nil, time.Time{}, 0, ""
 	for _, m := range k.opts.Models {
@@ -190,7 +211,7 @@ func (k *Keeper) note(a eventlog.Applied) {
 	if a.First {
 		k.at.Aggregates++
 	}
-	k.at.Seq, k.at.Hash = a.Seq, a.Hash
+	k.at.Seq, k.at.Hash, k.last = a.Seq, a.Hash, a.Commit.At
 	for _, e := range a.Commit.Events {
 		switch e := e.(type) {
 		case event.LogCreated:
@@ -242,10 +263,13 @@ func (k *Keeper) progress() {
 	}
 }
 
-// Checkpoint implements eventlog.Base.
+// Checkpoint implements eventlog.Base. The first one opens the file.
 func (k *Keeper) Checkpoint() (eventlog.BaseCheckpoint, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if err := k.open(context.Background()); err != nil {
+		return eventlog.BaseCheckpoint{}, err
+	}
 	return k.written, nil
 }
 
@@ -255,6 +279,9 @@ func (k *Keeper) Reset(string) error {
 	defer k.batchMu.Unlock()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if err := k.open(context.Background()); err != nil {
+		return err
+	}
 	return k.again(context.Background()) // the log tells of the reason
 }
 
@@ -284,24 +311,30 @@ type Status struct {
 	// LastPersistError is why the newest changes are in memory alone; empty after a good write
 	// (RES-23). Nothing is lost by it: the log has them.
 	LastPersistError string `json:"last_persist_error,omitempty"`
+	// LastCommit is when the last commit applied was made; zero: there is none.
+	LastCommit time.Time `json:"-"`
 }
 
 // Status gives the file's state; no I/O.
 func (k *Keeper) Status() Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return Status{Seq: k.written.Seq, Applied: k.at.Seq, LastPersistError: k.failing}
+	return Status{Seq: k.written.Seq, Applied: k.at.Seq, LastPersistError: k.failing, LastCommit: k.last}
 }
 
-// Close writes what is left and gives the file free. Close the log first: only then is all
-// of it durable. What cannot be written the next start folds again.
+// Close writes what is left and gives the file free. The log calls it at its end, when all of
+// it is durable. What cannot be written the next start folds again.
 func (k *Keeper) Close() error {
 	var err error
 	k.closing.Do(func() {
 		k.mu.Lock()
 		k.ended = true
+		opened := k.opened
 		k.room.Broadcast()
 		k.mu.Unlock()
+		if !opened {
+			return
+		}
 		close(k.stop)
 		<-k.done
 		err = errors.Join(k.lastBatch(), k.file.close())

@@ -5,6 +5,7 @@ package calltest
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"webcodex/projections/access"
 	"webcodex/projections/retention"
 	"webcodex/projections/session"
+	"webcodex/projections/state"
 )
 
 // Env is one server life. Reopen begins the next one on the same log.
@@ -34,6 +36,8 @@ type Env struct {
 
 	Refs       *access.Refs
 	Tombstones *retention.Tombstones
+	// Keeper has the models in state.db, as in the program.
+	Keeper *state.Keeper
 	// Limit is how many Closed Sessions are retained; it counts from the next Reopen.
 	Limit int
 }
@@ -52,11 +56,12 @@ func (e *Env) open() {
 	e.Server, e.Store = event.NewInstanceID(), session.NewStore()
 	e.Refs, e.Tombstones = access.NewRefs(), retention.New()
 	log, err := eventlog.Open(context.Background(), eventlog.Options{Dir: e.Dir, Durability: eventlog.Process, Server: e.Server,
-		Now: time.Now, Folds: []eventlog.Fold{e.Store, e.Refs, e.Tombstones}, Faults: e.Faults, MaxBytes: 256 << 20})
+		Now: time.Now, Base: e.keeper(), Faults: e.Faults, MaxBytes: 256 << 20})
 	if err != nil {
 		e.T.Fatal(err)
 	}
 	e.Log = log
+	e.Keeper.Serve(log.SyncedSeq)
 	remover := remove.New(remove.Options{Writer: aggregate.NewWriter(log, time.Now), Sessions: e.Store, Tombstones: e.Tombstones, Limit: e.Limit})
 	e.Kernel = call.NewKernel(call.Config{Log: log, Sessions: e.Store, Refs: e.Refs, Tombstones: e.Tombstones, OnClosed: remover.Closed, Fleet: e.Fleet, Server: e.Server, Now: time.Now,
 		OnCall: func(l call.Line) {
@@ -66,6 +71,18 @@ func (e *Env) open() {
 			}
 		}})
 	remover.Run(context.Background())
+}
+
+// keeper makes the file of this life's models; the log closes it.
+func (e *Env) keeper() *state.Keeper {
+	e.Keeper = state.New(state.Options{Path: filepath.Join(e.Dir, "state.db"), Fold: "test",
+		Models: []state.Model{e.Tombstones, e.Refs, e.Store.Model()}})
+	e.Store.SetSource(func(ctx context.Context, id event.SessionID, fn func(session.Stored) error) error {
+		return e.Log.Replay(ctx, eventlog.Range{Aggregate: event.SessionAggregate(id)}, func(x eventlog.Entry) error {
+			return fn(session.Stored{Seq: x.Seq, Hash: x.Hash, Commit: x.Commit})
+		})
+	})
+	return e.Keeper
 }
 
 // Reopen ends this server life and begins the next.

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"webcodex/eventlog"
+	"webcodex/eventlog/event"
+	principals "webcodex/projections/access"
+	registered "webcodex/projections/project"
+	removed "webcodex/projections/retention"
+	"webcodex/projections/session"
+	"webcodex/projections/state"
+)
+
+// stateFile holds the read models. It is disposable: without it the log is folded again.
+const stateFile = "state.db"
+
+// models are the folds of one life, and the file they lie in.
+type models struct {
+	keeper     *state.Keeper
+	sessions   *session.Store
+	known      *registered.Store
+	tokens     *principals.Tokens
+	refs       *principals.Refs    // what ~sN and ~pN stand for
+	tombstones *removed.Tombstones // what is left of removed Sessions
+}
+
+// newModels makes them; the log opens the file when it holds the directory's lock. hot is how
+// many Sessions are expanded in memory.
+func newModels(dir string, hot int, logger *slog.Logger) *models {
+	m := &models{sessions: session.NewStore(), known: registered.NewStore(), tokens: principals.NewTokens(), refs: principals.NewRefs(),
+		tombstones: removed.New()}
+	m.keeper = state.New(state.Options{Path: filepath.Join(dir, stateFile), Fold: fmt.Sprint(session.FoldVersion), Logger: logger,
+		Models: []state.Model{m.known, m.tokens, m.tombstones, m.refs, m.sessions.Model()}})
+	m.sessions.SetHotTarget(hot)
+	m.sessions.SetSpoiled(m.keeper.Spoiled)
+	return m
+}
+
+// serve binds the models to the open log: nothing is kept that is not durable there, and a
+// Session whose rows are damaged is read again from it.
+func (m *models) serve(log *eventlog.Log) {
+	m.sessions.SetSource(sourceOf(log))
+	m.keeper.Serve(log.SyncedSeq)
+}
+
+func sourceOf(log *eventlog.Log) session.Source {
+	return func(ctx context.Context, id event.SessionID, fn func(session.Stored) error) error {
+		return log.Replay(ctx, eventlog.Range{Aggregate: event.SessionAggregate(id)}, func(e eventlog.Entry) error {
+			return fn(session.Stored{Seq: e.Seq, Hash: e.Hash, Commit: e.Commit})
+		})
+	}
+}
