@@ -75,7 +75,7 @@ func sessionTools(t *testing.T) []mcp.Tool {
 	return out
 }
 
-// Covers: SES-23
+// Covers: SES-23, SES-24
 func TestEveryToolAgainstAClosedSession(t *testing.T) {
 	w := newWorld(t, "process")
 	s := w.work(args{})
@@ -169,7 +169,7 @@ func TestEveryProjectToolLeavesOnePair(t *testing.T) {
 	}
 }
 
-// Covers: STA-01, SES-04, AUTH-08, EVT-12, EVT-16
+// Covers: STA-01, STA-02, SES-04, AUTH-08, EVT-12, EVT-16
 func TestRetiredAndForeignArgumentsExistNowhere(t *testing.T) {
 	w := newWorld(t, "process")
 	s := w.work(args{})
@@ -199,6 +199,7 @@ func TestRetiredAndForeignArgumentsExistNowhere(t *testing.T) {
 		if !errors.As(err, &rpc) || rpc.Code != -32602 || !strings.Contains(string(rpc.Data), "unknown_tool") {
 			t.Errorf("%s: %v", retired, err)
 		}
+		w.refused("call_runtime_tool", args{"tool": retired, "arguments": args{"instruction": "x", "project": w.project}}, "unknown_tool", "")
 	}
 }
 
