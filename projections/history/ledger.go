@@ -62,6 +62,9 @@ type Facts struct {
 	// RestUntil nothing leaves for its age: the day's share has left.
 	RestUntil time.Time `json:"rest_until,omitzero"`
 	LastPrune *Prune    `json:"last_prune,omitempty"`
+	// Removed is the newest commit that removed a Session, 0: none. The log may hold what was
+	// removed for as long as it holds that commit.
+	Removed uint64 `json:"removed,omitempty"`
 }
 
 // Ledger is the fold. It is safe for concurrent use.
@@ -90,15 +93,15 @@ func (l *Ledger) Apply(seq uint64, _ string, c event.Commit) {
 	}
 	f.Last, f.Newest = seq, c.At
 	l.mark(Mark{seq, c.At})
-	if c.Aggregate.Domain == event.DomainLog {
-		for _, e := range c.Events {
-			switch e := e.(type) {
-			case event.LogPruned:
-				l.pruned(seq, c.At, e)
-			case event.LogClockConfirmed:
-				f.Step = nil
-			default: // say nothing of what is kept
-			}
+	for _, e := range c.Events {
+		switch e := e.(type) {
+		case event.LogPruned:
+			l.pruned(seq, c.At, e)
+		case event.LogClockConfirmed:
+			f.Step = nil
+		case event.SessionRemoved:
+			f.Removed = seq
+		default: // says nothing of what is kept
 		}
 	}
 	l.table.dirty = true

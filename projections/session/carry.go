@@ -1,6 +1,9 @@
 package session
 
 import (
+	"context"
+	"time"
+
 	"webcodex/eventlog/event"
 )
 
@@ -12,6 +15,28 @@ const CarriedForm = 1
 // Carry gives a Session's state to be brought forward in its own commits, and the form it has.
 // The state is as of the commit at which v stands: the first part must be the next one.
 func Carry(v View) (form int, state []byte) { return CarriedForm, EncodeView(v) }
+
+// Carry gives the state of a Session to be brought forward. Nothing becomes hot by it, or is
+// used later for it. False: the aggregate is no Session. Errors are those of Load.
+func (s *Store) Carry(_ context.Context, a event.Aggregate) (form int, state []byte, ok bool, err error) {
+	if a.Domain != event.DomainSession {
+		return 0, nil, false, nil
+	}
+	id := event.SessionID(a.ID)
+	s.mu.Lock()
+	var v View
+	if e := s.held[id]; e != nil && e.view != nil {
+		v = *e.view
+	}
+	s.mu.Unlock()
+	if !v.Core.Exists() {
+		if v, err = s.Load(id); err != nil {
+			return 0, nil, false, err
+		}
+	}
+	form, state = Carry(v)
+	return form, state, true, nil
+}
 
 func decodeCarried(s event.CarriedState) (View, bool) {
 	switch s.Form {
@@ -58,4 +83,29 @@ func (v View) begin(seq uint64, hash string, c event.Commit) View {
 	}
 	restored.Core.Version, restored.Seq, restored.Hash = c.Version, seq, hash
 	return restored
+}
+
+// overflowPage is how many Sessions Overflowed looks at in one query.
+const overflowPage = 100
+
+// Overflowed reports whether an event has left a Session's tail after a time: the log may hold
+// it for as long as what came before that time.
+func (s *Store) Overflowed(after time.Time) (bool, error) {
+	for offset := 0; ; offset += overflowPage {
+		page, total, err := s.Select(Filter{AnyAuthority: true}, offset, overflowPage)
+		if err != nil {
+			return false, err
+		}
+		for _, c := range page {
+			if !c.UpdatedAt.After(after) {
+				return false, nil // newest update first
+			}
+			if c.Observed > MaxTail {
+				return true, nil
+			}
+		}
+		if offset+overflowPage >= total {
+			return false, nil
+		}
+	}
 }

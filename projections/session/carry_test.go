@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -225,5 +226,35 @@ func TestCarriedFormsStayReadable(t *testing.T) {
 	}
 	if form, state := Carry(got); form == 1 && !bytes.Equal(state, golden) {
 		t.Fatal("form 1 is written otherwise now: take the next number")
+	}
+}
+
+func TestOverflowedTellsOfEventsThatLeftATail(t *testing.T) {
+	h := began("long")
+	s := NewStore()
+	feed := func() {
+		for _, c := range h.commits {
+			s.Apply(c.Seq, c.Hash, c.Commit)
+		}
+	}
+	for h.view().Core.Observed+2 <= MaxTail {
+		for range 100 {
+			h.commit(event.ContextUpdated{}, event.ContextUpdated{})
+			if len(h.commits)*2 >= MaxTail {
+				break
+			}
+		}
+	}
+	feed()
+	if over, err := s.Overflowed(time.Time{}); over || err != nil {
+		t.Fatalf("%d events observed: %v %v", h.view().Core.Observed, over, err)
+	}
+	h.commit(event.ContextUpdated{}, event.ContextUpdated{})
+	feed()
+	if over, err := s.Overflowed(time.Time{}); !over || err != nil {
+		t.Fatalf("%d events observed: %v %v", h.view().Core.Observed, over, err)
+	}
+	if over, err := s.Overflowed(h.at); over || err != nil {
+		t.Fatalf("nothing left after the last one: %v %v", over, err)
 	}
 }
