@@ -21,6 +21,9 @@ type named struct {
 // from who calls or what was called before (AUTH-09).
 func (c *Call) admit(ctx context.Context) error {
 	spec := c.req.Spec
+	if len(spec.Scopes) == 0 && !c.Principal.Owner {
+		return fault.New(fault.InsufficientScope, "this tool is open to the owner alone") // AUTH-10
+	}
 	for _, s := range spec.Scopes {
 		if !c.Principal.Scopes[s] {
 			return fault.New(fault.InsufficientScope, "this credential lacks the scope %s", s)
@@ -82,7 +85,7 @@ func unknownProject() error {
 }
 
 func (c *Call) projectInfo(ref event.ProjectRef) (ProjectInfo, bool) {
-	for _, p := range c.kernel.fleet.Projects() {
+	for _, p := range c.Projects() {
 		if p.Ref == ref {
 			return p, true
 		}
@@ -100,6 +103,9 @@ func (c *Call) authorise(id event.SessionID) (session.Core, error) {
 	// A stored fingerprint that is none matches nobody, whatever is presented (AUTH-06).
 	if !event.ValidFingerprint(core.Authority) || core.Authority != c.Principal.Actor.Authority {
 		return session.Core{}, fault.New(fault.SessionAuthorityDenied, "this Session belongs to another authority").WithField("session_id")
+	}
+	if !c.Principal.Sees(core.Project) {
+		return session.Core{}, unknownProject() // authority over a Session is not access to its Project (AUTH-03)
 	}
 	return core, nil
 }
