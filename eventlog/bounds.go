@@ -42,6 +42,8 @@ const (
 	decoders  = 4
 	// progressStep commits lie between two calls of Options.Progress.
 	progressStep = 16384
+	// purgeBlocks are removed in one step of a prune; the store takes no commit meanwhile.
+	purgeBlocks = 8
 	// forgetInterval is how long a generation of heads lasts in memory; what nobody touches
 	// for two of them is read from the base again.
 	forgetInterval = time.Second

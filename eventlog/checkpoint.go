@@ -74,11 +74,8 @@ func (l *Log) writeCheckpoint(seq uint64, hash string, clean bool) error {
 	if seq < l.checkpointed {
 		return nil // a prune was faster than the loop
 	}
-	l.mu.RLock()
-	pruned := l.pruned
-	l.mu.RUnlock()
 	l.checkpointed = seq
-	c := checkpoint{Seq: seq, Pruned: pruned, Hash: hash, Epoch: l.Epoch(), Durability: l.opts.Durability,
+	c := checkpoint{Seq: seq, Pruned: l.prunedTo(), Hash: hash, Epoch: l.Epoch(), Durability: l.opts.Durability,
 		Block: int(l.block.Load()), Clean: clean, Boot: l.boot}
 	if clean {
 		c.Seal = l.evidence.seal()

@@ -10,4 +10,6 @@ type Faults struct {
 	Fdatasync func(*os.File) error
 	// GroupBytes stands in for maxGroup.
 	GroupBytes int
+	// AfterPurge stands between the steps of a prune; seq is where the log begins then.
+	AfterPurge func(seq uint64) error
 }

@@ -48,13 +48,15 @@ type Log struct {
 	failed   chan struct{}
 	failure  *fault.Error // set before failed is closed
 
-	chain        *chain
-	mu           sync.RWMutex // guards epoch and pruned
-	epoch        string
-	pruned       uint64        // first sequence that the newest log.pruned allows
-	first        atomic.Uint64 // where the log begins
-	checkpointMu sync.Mutex    // writes the checkpoint file
-	checkpointed uint64        // sequence of the last one
+	chain  *chain
+	mu     sync.RWMutex // guards epoch and pruned
+	epoch  string
+	pruned uint64        // first sequence that the newest log.pruned allows
+	first  atomic.Uint64 // where the log begins
+	prune  pruning
+
+	checkpointMu sync.Mutex // writes the checkpoint file
+	checkpointed uint64     // sequence of the last one
 
 	opened        opened         // written by Open alone, as are the next two
 	checked       BaseCheckpoint // the checkpoint's commit as it was read from the log

@@ -14,6 +14,8 @@ type Status struct {
 	Epoch      string           `json:"epoch"`
 	// FirstSeq is where the log begins, above 1 once its beginning was pruned.
 	FirstSeq uint64 `json:"first_seq"`
+	// PrunedTo is what the newest log.pruned announced; above FirstSeq a prune is unfinished.
+	PrunedTo uint64 `json:"pruned_to,omitempty"`
 	// Seq is the newest commit applied; SyncedSeq the newest known to be on the disk.
 	Seq       uint64 `json:"seq"`
 	SyncedSeq uint64 `json:"synced_seq"`
@@ -55,6 +57,7 @@ func (l *Log) Status() Status {
 		s.Writing, s.Reason = false, l.failure.Reason
 	}
 	s.Epoch, s.Aggregates, s.Damaged = l.Epoch(), l.chain.count(), l.chain.list()
+	s.PrunedTo = l.prunedTo()
 	s.FirstSeq, s.Folded, s.Refolded = l.first.Load(), l.opened.folded, l.opened.reset
 	return s
 }
