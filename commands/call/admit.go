@@ -153,8 +153,8 @@ func (c *Call) guard(ctx context.Context) error {
 	if denied == nil {
 		return nil
 	}
-	if _, err := c.record(ctx, func(now time.Time) []event.Event {
-		return []event.Event{c.startEvent(nil, now), c.finishEvent(Result{}, denied, now)}
+	if _, err := c.record(ctx, func(now time.Time) ([]event.Event, error) {
+		return []event.Event{c.startEvent(nil, now), c.finishEvent(Result{}, denied, now)}, nil
 	}); err != nil {
 		return err
 	}

@@ -164,8 +164,11 @@ func (c *Call) commitStart(ctx context.Context, offer wire.Offer) *starting {
 // Session closed or narrowed meanwhile starts nothing.
 func (c *Call) decideStart(x *event.Execution) aggregate.Decide {
 	return func(now time.Time) ([]event.Event, error) {
-		core, ok := c.kernel.cfg.Sessions.Core(c.Session.ID)
-		if !ok || core.Lifecycle != session.Active {
+		core, err := c.kernel.cfg.Sessions.Target(c.Session.ID)
+		if err != nil && fault.KindOf(err) != fault.UnknownSessionID {
+			return nil, err
+		}
+		if core.Lifecycle != session.Active {
 			return nil, fault.New(fault.SessionClosed, "this Session was closed meanwhile; nothing was started")
 		}
 		if denied := c.denial(core.Guards); denied != nil {
@@ -251,9 +254,12 @@ func (k *Kernel) recordEnd(ctx context.Context, id event.SessionID, actor event.
 	x event.ExecutionID, facts Facts, ms int64) error {
 	receipt, err := k.writer.Do(ctx, aggregate.Command{Aggregate: event.SessionAggregate(id), Actor: actor, Invocation: inv, Reserve: true},
 		func(time.Time) ([]event.Event, error) {
-			core, ok := k.cfg.Sessions.Core(id)
-			if !ok {
+			core, err := k.cfg.Sessions.Target(id)
+			if fault.KindOf(err) == fault.UnknownSessionID {
 				return nil, nil
+			}
+			if err != nil {
+				return nil, err
 			}
 			job, promoted := core.Jobs[x]
 			if !promoted && !slices.ContainsFunc(core.Unknown, func(u session.Unknown) bool { return u.Execution == x }) {

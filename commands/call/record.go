@@ -28,10 +28,9 @@ func (c *Call) records() bool {
 
 // record appends events to the Session of the call. Evidence of work that happened may use
 // the reserve, so that a full disk never hides what was done.
-func (c *Call) record(ctx context.Context, events func(now time.Time) []event.Event) (eventlog.Receipt, error) {
+func (c *Call) record(ctx context.Context, decide aggregate.Decide) (eventlog.Receipt, error) {
 	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: event.SessionAggregate(c.Session.ID),
-		Actor: c.Principal.Actor, Invocation: c.Invocation, Reserve: true},
-		func(now time.Time) ([]event.Event, error) { return events(now), nil })
+		Actor: c.Principal.Actor, Invocation: c.Invocation, Reserve: true}, decide)
 }
 
 // finish records the end and builds the answer. The answer waits for the record; where the
@@ -43,14 +42,18 @@ func (c *Call) finish(ctx context.Context, res Result, err error) (Response, err
 	if !c.records() || c.refusedArguments(err) {
 		return c.unpaired(res, err)
 	}
-	receipt, rerr := c.record(ctx, func(now time.Time) []event.Event {
+	receipt, rerr := c.record(ctx, func(now time.Time) ([]event.Event, error) {
 		if c.opened {
-			return []event.Event{c.finishEvent(res, fault.As(err), now)}
+			return []event.Event{c.finishEvent(res, fault.As(err), now)}, nil
 		}
-		if core, _ := c.kernel.cfg.Sessions.Core(c.Session.ID); core.Lifecycle != session.Active {
-			return nil // closed meanwhile: it takes no pair any more (ruling 3)
+		core, gone := c.kernel.cfg.Sessions.Target(c.Session.ID)
+		if gone != nil && fault.KindOf(gone) != fault.UnknownSessionID {
+			return nil, gone
 		}
-		return []event.Event{c.startEvent(nil, now), c.finishEvent(res, fault.As(err), now)}
+		if core.Lifecycle != session.Active {
+			return nil, nil // closed or removed meanwhile: it takes no pair any more (ruling 3)
+		}
+		return []event.Event{c.startEvent(nil, now), c.finishEvent(res, fault.As(err), now)}, nil
 	})
 	if rerr != nil {
 		return Response{}, unrecorded(rerr, res, fault.As(err))

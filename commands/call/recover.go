@@ -61,7 +61,10 @@ func (k *Kernel) closeCall(ctx context.Context, id event.SessionID, open session
 	facts, ms := k.ask(ctx, s.Execution)
 	_, err := k.writer.Do(ctx, aggregate.Command{Aggregate: event.SessionAggregate(id), Actor: open.Actor,
 		Invocation: open.Inv, Reserve: true}, func(time.Time) ([]event.Event, error) {
-		core, _ := k.cfg.Sessions.Core(id)
+		core, err := k.cfg.Sessions.Target(id)
+		if err != nil {
+			return nil, err
+		}
 		if _, still := core.Open[s.Call]; !still {
 			return nil, nil
 		}

@@ -157,7 +157,12 @@ func (c *Call) Authorised(ctx context.Context, selector string) (session.Core, e
 
 // Current is the Session as it is now, for a decision on it. Errors: as for a selector that
 // names it, where it was removed since the call was admitted.
-func (c *Call) Current(id event.SessionID) (session.Core, error) { return c.known(id) }
+func (c *Call) Current(id event.SessionID) (session.Core, error) {
+	if _, err := c.kernel.cfg.Sessions.Target(id); err != nil && fault.KindOf(err) != fault.UnknownSessionID {
+		return session.Core{}, err
+	}
+	return c.known(id)
+}
 
 // Refs gives the refs as folded; nil where this server keeps none.
 func (c *Call) Refs() *access.Refs { return c.kernel.cfg.Refs }

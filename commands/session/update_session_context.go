@@ -55,7 +55,10 @@ func updateContext(ctx context.Context, c *call.Call) (call.Result, error) {
 	id := c.Session.ID
 	var before event.ExecutionContext
 	receipt, err := c.Decide(ctx, event.SessionAggregate(id), func(time.Time) ([]event.Event, error) {
-		core, _ := c.Sessions().Core(id)
+		core, err := c.Current(id)
+		if err != nil {
+			return nil, err
+		}
 		before = core.Context
 		return DecideContext(core, *to)
 	})
