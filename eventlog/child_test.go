@@ -42,8 +42,6 @@ func TestMain(m *testing.M) {
 		childWrite(dieAt(os.Getenv(envPoint), 7), 0)
 	case "full":
 		childFull()
-	case "prune":
-		childPrune()
 	}
 }
 
@@ -115,7 +113,8 @@ func childWrite(f *Faults, text int) {
 func dieAt(point string, n uint64) *Faults {
 	die := func(seq uint64) error {
 		if seq >= n {
-			killSelf()
+			_ = unix.Kill(unix.Getpid(), unix.SIGKILL)
+			select {}
 		}
 		return nil
 	}
@@ -133,11 +132,6 @@ func dieAt(point string, n uint64) *Faults {
 		f.AfterApply = die
 	}
 	return f
-}
-
-func killSelf() {
-	_ = unix.Kill(unix.Getpid(), unix.SIGKILL)
-	select {}
 }
 
 // childFull writes until the file system takes no more. A limit on the size of a file stands

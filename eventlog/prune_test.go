@@ -3,12 +3,14 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -270,11 +272,7 @@ func TestDeathInAPruneLosesNothing(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			said := child(t, "prune", dir, Always, point, map[string]int{"in a purge": 1}[point])
-			if len(said) == 0 {
-				t.Fatal("the child said nothing")
-			}
-			cut := said[0].Ver
+			cut := dieInAPrune(t, dir, point)
 			base := newIndex()
 			l := open(t, dir, over(base), func(o *Options) { o.Durability, o.MaxBytes = Always, smallBlocks })
 			s := l.Status()
@@ -304,19 +302,61 @@ func TestDeathInAPruneLosesNothing(t *testing.T) {
 	}
 }
 
-// childPrune prunes and dies at a named point of it.
-func childPrune() {
+// Environment of a child that prunes: the point at which it dies, and its directory.
+const (
+	envPrune    = "EVENTLOG_TEST_PRUNE"
+	envPruneDir = "EVENTLOG_TEST_PRUNE_DIR"
+)
+
+func init() {
+	if point := os.Getenv(envPrune); point != "" {
+		prunePart(point)
+		os.Exit(1) // it should have died
+	}
+}
+
+// dieInAPrune runs the child to its death and gives where it wanted to cut.
+func dieInAPrune(t *testing.T, dir, point string) (cut uint64) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, exe)
+	cmd.Env = append(os.Environ(), envPrune+"="+point, envPruneDir+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, scanErr := fmt.Fscanln(out, &cut)
+	if point == "in a purge" {
+		_ = cmd.Process.Kill()
+	}
+	err = cmd.Wait()
+	if exit := (*exec.ExitError)(nil); scanErr != nil || !errors.As(err, &exit) || exit.ExitCode() != -1 {
+		t.Fatalf("the child said %v and ended with %v", scanErr, err)
+	}
+	return cut
+}
+
+// prunePart prunes and dies at a named point of it.
+func prunePart(point string) {
 	base, aggs := newIndex(), aggregates(100)
-	o := childOptions()
-	o.MaxBytes, o.Base = smallBlocks, base
+	o := Options{Dir: os.Getenv(envPruneDir), Durability: Always, MaxBytes: smallBlocks, Server: event.NewInstanceID(), Base: base}
 	var cut uint64
 	die := func(seq uint64) error {
 		if cut > 0 {
-			killSelf()
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
 		}
 		return nil
 	}
-	switch point := os.Getenv(envPoint); point {
+	switch point {
 	case "announced":
 		o.Faults = &Faults{AfterApply: die}
 	case "first purge":
@@ -324,8 +364,7 @@ func childPrune() {
 	}
 	l, err := Open(context.Background(), o)
 	if err != nil {
-		say(said{Kind: fault.KindOf(err)})
-		return
+		panic(err)
 	}
 	spread(panics{}, l, aggs, 9<<20/len(aggs))
 	for _, a := range aggs {
@@ -343,7 +382,7 @@ func childPrune() {
 		panic(err)
 	}
 	cut = blocks[len(blocks)-1].First
-	say(said{Ver: cut, Agg: strconv.Itoa(len(blocks))})
+	fmt.Println(cut)
 	if err := l.Prune(context.Background(), cut, "age"); err != nil {
 		panic(err)
 	}
