@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -88,6 +89,9 @@ func (r *Refs) Carry(ctx context.Context, a event.Aggregate) (form int, state []
 		return 0, nil, false, err
 	}
 	for k, x := range refs {
+		if p.Principal != "" && p.Principal != k.principal {
+			return 0, nil, false, errShared
+		}
 		p.Principal = k.principal
 		p.Last = max(p.Last, k.number)
 		if r.dropped(x.target) {
@@ -96,6 +100,9 @@ func (r *Refs) Carry(ctx context.Context, a event.Aggregate) (form int, state []
 		p.Refs = append(p.Refs, pageRef{k.number, x.target.Session, x.target.Project, x.target.Pin})
 	}
 	for o, n := range last {
+		if p.Principal != "" && p.Principal != o.principal {
+			return 0, nil, false, errShared
+		}
 		p.Principal = o.principal
 		if n >= from {
 			p.Last = max(p.Last, min(n, to))
@@ -107,6 +114,9 @@ func (r *Refs) Carry(ctx context.Context, a event.Aggregate) (form int, state []
 	state, err = p.state()
 	return pageForm, state, err == nil, err
 }
+
+// errShared tells of two principals whose fingerprints begin alike: their commits stay.
+var errShared = errors.New("a page of refs has two owners")
 
 // collect gathers the rows of one page and its owner's counter, from the file and from memory.
 func (r *Refs) collect(ctx context.Context, match func(key) bool, prefix string, kind event.RefKind, from, to uint64) (map[key]row, map[owner]uint64, error) {
@@ -138,25 +148,28 @@ func (r *Refs) collect(ctx context.Context, match func(key) bool, prefix string,
 func (r *Refs) Pages(ctx context.Context, seq uint64) ([]event.Aggregate, error) {
 	seen := map[event.Aggregate]bool{}
 	add := func(k key) { seen[event.RefsAggregate(k.principal, k.kind, k.number)] = true }
-	newer := map[key]bool{} // in memory with a witness that stays
+	known := map[key]bool{} // in memory: its witness stays, or it has gone
 	r.mu.RLock()
 	for _, c := range []changes{r.writing, r.dirty} {
 		for k, x := range c.refs {
-			if newer[k] = x.seq >= seq; !newer[k] {
-				add(k)
-			}
+			known[k] = x.seq >= seq || r.forgotten(x.target)
 		}
 	}
 	file := r.file
 	r.mu.RUnlock()
 	if file.on() {
-		err := file.before(ctx, seq, func(k key) {
-			if !newer[k] {
+		err := file.before(ctx, seq, func(k key, name string) {
+			if _, is := known[k]; !is && !r.dropped(Target{Session: event.SessionID(name)}) {
 				add(k)
 			}
 		})
 		if err != nil {
 			return nil, err
+		}
+	}
+	for k, stays := range known {
+		if !stays {
+			add(k)
 		}
 	}
 	return slices.SortedFunc(maps.Keys(seen), func(a, b event.Aggregate) int { return strings.Compare(a.ID, b.ID) }), nil

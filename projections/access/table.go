@@ -226,20 +226,20 @@ func (f rows) page(ctx context.Context, prefix string, kind event.RefKind, from,
 	return nil
 }
 
-// before gives every number of the file whose witness lies before seq.
-func (f rows) before(ctx context.Context, seq uint64, fn func(key)) error {
-	rs, err := f.db.QueryContext(ctx, `SELECT principal, kind, number FROM access_ref WHERE seq < ?`, int64(seq))
+// before gives every number of the file whose witness lies before seq, and its target's name.
+func (f rows) before(ctx context.Context, seq uint64, fn func(key, string)) error {
+	rs, err := f.db.QueryContext(ctx, `SELECT principal, kind, number, target FROM access_ref WHERE seq < ?`, int64(seq))
 	if err != nil {
 		return err
 	}
 	defer rs.Close()
 	for rs.Next() {
-		var principal, kind string
+		var principal, kind, name string
 		var n int64
-		if err := rs.Scan(&principal, &kind, &n); err != nil {
+		if err := rs.Scan(&principal, &kind, &n, &name); err != nil {
 			return err
 		}
-		fn(key{owner{principal, event.RefKind(kind)}, uint64(n)})
+		fn(key{owner{principal, event.RefKind(kind)}, uint64(n)}, name)
 	}
 	return rs.Err()
 }
