@@ -22,8 +22,8 @@ import (
 	"webcodex/internal/fault"
 )
 
-// smallBlocks is a budget that makes JetStream cut its blocks at 4 MiB, the least it does.
-const smallBlocks = 31 << 20
+// pruneBudget is a budget that makes JetStream cut its blocks at 4 MiB, the least it does.
+const pruneBudget = 31 << 20
 
 // spread appends to every aggregate once, from several writers, some text each.
 func spread(tb testing.TB, l *Log, aggs []event.Aggregate, text int) {
@@ -68,7 +68,7 @@ func carryAll(t *testing.T, l *Log, aggs []event.Aggregate, parts int) {
 // grown is a log of several blocks, all of whose aggregates are in the first ones alone.
 func grown(t *testing.T, dir string, base *index, aggs []event.Aggregate, change ...func(*Options)) *Log {
 	t.Helper()
-	l := open(t, dir, append([]func(*Options){over(base), func(o *Options) { o.Durability, o.MaxBytes = Always, smallBlocks }}, change...)...)
+	l := open(t, dir, append([]func(*Options){over(base), func(o *Options) { o.Durability, o.MaxBytes = Always, pruneBudget }}, change...)...)
 	spread(t, l, aggs, 9<<20/len(aggs))
 	return l
 }
@@ -132,7 +132,7 @@ func TestPrunedAggregatesGoOn(t *testing.T) {
 		}
 		fresh := &index{}
 		if l = open(t, dir, func(o *Options) {
-			o.Durability, o.MaxBytes = Always, smallBlocks
+			o.Durability, o.MaxBytes = Always, pruneBudget
 			if b != nil {
 				fresh = b.restarted()
 				o.Base = fresh
@@ -236,7 +236,7 @@ func TestBeginningIsHeldAgainstLogPruned(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, checkpointName)); err != nil {
 		t.Fatal(err)
 	}
-	l = open(t, dir, over(old), func(o *Options) { o.Durability, o.MaxBytes = Always, smallBlocks })
+	l = open(t, dir, over(old), func(o *Options) { o.Durability, o.MaxBytes = Always, pruneBudget })
 	if d := cmp.Diff([]string{ResetBeforeStart}, old.resets); d != "" || l.Status().Folded != seq-cut+1 || len(l.Status().Damaged) > 0 {
 		t.Errorf("%s %+v", d, l.Status())
 	}
@@ -248,7 +248,7 @@ func TestBeginningIsHeldAgainstLogPruned(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := Open(context.Background(), Options{Dir: dir, Durability: Always, MaxBytes: smallBlocks}); err == nil {
+	if l, err := Open(context.Background(), Options{Dir: dir, Durability: Always, MaxBytes: pruneBudget}); err == nil {
 		_ = l.Close()
 		t.Fatal("a log whose beginning went without log.pruned was opened")
 	} else if f := fault.As(err); f.Kind != fault.LogDamaged {
@@ -274,7 +274,7 @@ func TestDeathInAPruneLosesNothing(t *testing.T) {
 			dir := t.TempDir()
 			cut := dieInAPrune(t, dir, point)
 			base := newIndex()
-			l := open(t, dir, over(base), func(o *Options) { o.Durability, o.MaxBytes = Always, smallBlocks })
+			l := open(t, dir, over(base), func(o *Options) { o.Durability, o.MaxBytes = Always, pruneBudget })
 			s := l.Status()
 			if s.FirstSeq > cut || s.PrunedTo != cut && point != "in a purge" || s.PrunedTo > cut || len(s.Damaged) > 0 || s.Aggregates != 101 {
 				t.Fatalf("cut at %d: %+v", cut, s)
@@ -347,7 +347,7 @@ func dieInAPrune(t *testing.T, dir, point string) (cut uint64) {
 // prunePart prunes and dies at a named point of it.
 func prunePart(point string) {
 	base, aggs := newIndex(), aggregates(100)
-	o := Options{Dir: os.Getenv(envPruneDir), Durability: Always, MaxBytes: smallBlocks, Server: event.NewInstanceID(), Base: base}
+	o := Options{Dir: os.Getenv(envPruneDir), Durability: Always, MaxBytes: pruneBudget, Server: event.NewInstanceID(), Base: base}
 	var cut uint64
 	die := func(seq uint64) error {
 		if cut > 0 {
