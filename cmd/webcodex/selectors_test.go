@@ -1,13 +1,18 @@
 package main
 
 import (
+	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
 	"webcodex/commands/session"
+	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	view "webcodex/projections/session"
 )
+
+var canonical = regexp.MustCompile(`^wc_sess_[0-9a-f]{32}$`)
 
 // A selector that names nothing is answered by the kernel with its own kind, by every tool:
 // no Session is created, reopened or taken in its place.
@@ -43,6 +48,80 @@ func TestSelectorsThatNameNothing(t *testing.T) {
 	if after := w.srv.store.Totals(); after != totals || w.observed(s.SessionID) != tail {
 		t.Errorf("before %+v, after %+v", totals, after)
 	}
+}
+
+// A Session may be named by its id or by the caller's ref; the answer names it by its id, and
+// so does everything that is stored. A ref is none in any other domain of ids.
+//
+// Covers: SES-03, SES-16
+func TestBothFormsOfASelector(t *testing.T) {
+	w := newWorld(t, "process")
+	s := w.work(args{})
+	if !strings.HasPrefix(s.SessionRef, "~s") {
+		t.Fatalf("no ref: %+v", s)
+	}
+	for _, tool := range sessionTools(t) {
+		name := tool.Spec.Name
+		if name == "close_session" {
+			continue
+		}
+		for _, selector := range []string{string(s.SessionID), s.SessionRef} {
+			r := w.call(name, with(sample[name], project(tool, w), args{"session_id": selector}))
+			if strings.Contains(r.Text, "unknown_session") {
+				t.Errorf("%s does not take %s: %s", name, selector, r.Text)
+			}
+			for at, id := range sessionIDs(t, r.Output) {
+				if !canonical.MatchString(id) {
+					t.Errorf("%s: %s is %q", name, at, id)
+				}
+			}
+		}
+	}
+	for tool, a := range map[string]args{"stop_job": {"project": w.project, "job_id": s.SessionRef},
+		"observe_jobs": {"project": w.project, "items": []args{{"job_id": s.SessionRef}}}} {
+		if r := w.call(tool, a); !r.IsError && !strings.Contains(string(r.Output), "unknown_job") {
+			t.Errorf("%s takes a ref for a Job: %s", tool, r.Output)
+		}
+	}
+	err := w.srv.log.Replay(t.Context(), eventlog.Range{}, func(e eventlog.Entry) error {
+		body, err := e.Commit.Encode()
+		if strings.Contains(string(body), `"`+s.SessionRef+`"`) {
+			t.Errorf("a ref is stored in place of an id: %s", body)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sessionIDs are the values of every member named session_id of an answer, by where they stand.
+// Arguments of suggested calls are among them.
+func sessionIDs(t *testing.T, raw json.RawMessage) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	var walk func(v any, at string)
+	walk = func(v any, at string) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, x := range v {
+				if id, ok := x.(string); ok && k == "session_id" {
+					out[at+"."+k] = id
+				}
+				walk(x, at+"."+k)
+			}
+		case []any:
+			for _, x := range v {
+				walk(x, at+"[]")
+			}
+		}
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	walk(v, "")
+	return out
 }
 
 // A Session without a Project never supplies one: reads and resumes of it say that there is
