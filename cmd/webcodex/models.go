@@ -36,7 +36,7 @@ func newModels(dir string, hot int, logger *slog.Logger) *models {
 	m.keeper = state.New(state.Options{Path: filepath.Join(dir, stateFile), Fold: fmt.Sprint(session.FoldVersion), Logger: logger,
 		Models: []state.Model{m.known, m.tokens, m.tombstones, m.refs, m.sessions.Model()}})
 	m.sessions.SetHotTarget(hot)
-	m.sessions.SetSpoiled(m.keeper.Spoiled)
+	m.sessions.SetKeeper(m.keeper)
 	return m
 }
 

@@ -66,6 +66,7 @@ func (w *world) open() {
 		Models: []state.Model{w.store.Model()}}); err != nil {
 		w.t.Fatal(err)
 	}
+	w.store.SetKeeper(w.keeper)
 	cp, err := w.keeper.Checkpoint()
 	if err != nil {
 		w.t.Fatal(err)

@@ -64,16 +64,19 @@ func before(a, b place) int {
 type overlay struct {
 	file  *tables
 	cores map[event.SessionID]Core // one that does not exist is removed, or not there yet
+	// spoilt: a row among them is damaged, so what was counted of it may differ.
+	spoilt bool
 }
 
 // over reads the Sessions that the file has not as they are.
 func (s *Store) over() overlay {
 	s.mu.Lock()
 	peeked := make([]peeked, 0, len(s.dirty))
-	for id := range s.dirty {
+	o := overlay{file: s.file, cores: make(map[event.SessionID]Core, len(s.dirty))}
+	for id, e := range s.dirty {
 		peeked = append(peeked, s.peek(id))
+		o.spoilt = o.spoilt || e.rewrite
 	}
-	o := overlay{file: s.file, cores: make(map[event.SessionID]Core, len(peeked))}
 	s.mu.Unlock()
 	for _, p := range peeked {
 		c, err := s.coreOf(o.file, p)
@@ -96,10 +99,10 @@ func (s *Store) List(f Filter) []Core {
 // tell reports a file that cannot be read, for callers that get no error.
 func (s *Store) tell(err error) {
 	s.mu.Lock()
-	spoiled := s.spoiled
+	keeper := s.keeper
 	s.mu.Unlock()
-	if err != nil && spoiled != nil {
-		spoiled(err)
+	if err != nil && keeper != nil {
+		keeper.Spoiled(err)
 	}
 }
 
@@ -322,7 +325,7 @@ func (s *Store) Totals() Totals {
 		}
 	}
 	if o.file != nil {
-		s.tell(o.file.count(context.Background(), o.cores, counts))
+		s.tell(o.file.count(context.Background(), o, counts))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -333,14 +336,20 @@ func (s *Store) Totals() Totals {
 	return t
 }
 
+const countRows = `SELECT lifecycle, count(*) FROM session GROUP BY lifecycle`
+
 // count adds the rows, less those that memory knows better.
-func (t *tables) count(ctx context.Context, over map[event.SessionID]Core, counts map[Lifecycle]int) error {
+func (t *tables) count(ctx context.Context, o overlay, counts map[Lifecycle]int) error {
 	tx, err := t.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	rows, err := tx.QueryContext(ctx, `SELECT lifecycle, sessions FROM session_count`)
+	from := `SELECT lifecycle, sessions FROM session_count`
+	if o.spoilt {
+		from = countRows
+	}
+	rows, err := tx.QueryContext(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -356,7 +365,7 @@ func (t *tables) count(ctx context.Context, over map[event.SessionID]Core, count
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	for id := range over {
+	for id := range o.cores {
 		var l Lifecycle
 		err := tx.QueryRowContext(ctx, `SELECT lifecycle FROM session WHERE id = ?`, string(id)).Scan(&l)
 		if errors.Is(err, sql.ErrNoRows) {

@@ -22,7 +22,15 @@ type Store struct {
 	hot     residency
 	file    *tables // nil: there is none
 	source  Source
-	spoiled func(error)
+	keeper  Keeper
+}
+
+// Keeper is what writes the Store's rows (state.Keeper).
+type Keeper interface {
+	// Mark asks for a batch though no commit came.
+	Mark()
+	// Spoiled tells that the file cannot be read where no single Session can be read again.
+	Spoiled(error)
 }
 
 // Source gives a Session's commits from the log itself, oldest first, for a row that is
@@ -87,12 +95,11 @@ func (s *Store) SetSource(src Source) {
 	s.source = src
 }
 
-// SetSpoiled says who is told of a file that cannot be read where no single Session can be
-// read again (Keeper.Spoiled).
-func (s *Store) SetSpoiled(tell func(error)) {
+// SetKeeper says who writes the rows.
+func (s *Store) SetKeeper(k Keeper) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spoiled = tell
+	s.keeper = k
 }
 
 // Apply folds one commit; commits of other domains only move the position, seq already
@@ -314,6 +321,14 @@ func (s *Store) again(id event.SessionID, cause error) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	v, keeper := s.repair(e, v)
+	if keeper != nil {
+		keeper.Mark()
+	}
+	return v, nil
+}
+
+func (s *Store) repair(e *entry, v View) (View, Keeper) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expand(e, v, rowState{})
@@ -321,8 +336,8 @@ func (s *Store) again(id event.SessionID, cause error) (View, error) {
 		return View{}, nil
 	}
 	e.rewrite = true
-	s.dirty[id] = e
-	return *e.view, nil
+	s.dirty[e.id] = e
+	return *e.view, s.keeper
 }
 
 // fromLog folds a Session from the log alone, up to a sequence (0: the end).

@@ -16,6 +16,7 @@ type writer struct {
 	tx                                                  *sql.Tx
 	row, put, putTail, cutTail, dropTail, end, drop, un *sql.Stmt
 	counts                                              map[Lifecycle]int64
+	recount                                             bool // a damaged row was replaced
 }
 
 func newWriter(ctx context.Context, tx *sql.Tx) (*writer, error) {
@@ -54,6 +55,14 @@ func (w *writer) close() error {
 
 // count moves the totals by what this batch created, closed and removed.
 func (w *writer) count() error {
+	if w.recount {
+		for _, q := range []string{`DELETE FROM session_count`, `INSERT INTO session_count ` + countRows} {
+			if _, err := w.tx.ExecContext(w.ctx, q); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	for l, n := range w.counts {
 		if n == 0 {
 			continue
@@ -150,6 +159,7 @@ func (w *writer) save(p *part, v View, items []Item) error {
 		return err
 	}
 	if p.rewrite {
+		w.recount = true
 		if _, err := w.dropTail.ExecContext(w.ctx, r.num); err != nil {
 			return err
 		}
@@ -214,6 +224,7 @@ func (w *writer) remove(id event.SessionID) error {
 	if err != nil && !errors.Is(err, state.ErrRow) || num == 0 {
 		return err
 	}
+	w.recount = w.recount || !ok
 	p := &part{peeked: peeked{id: id}}
 	was, err := w.lifecycle(p)
 	if err != nil {

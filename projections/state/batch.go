@@ -158,6 +158,9 @@ func (k *Keeper) failed(err error) {
 		k.log.Error("the read models could not be written; the log has everything, and they are tried again", "reason", why)
 	}
 	k.failing = why
+	if why == "damaged" || why == "no_database" || why == "damaged_row" {
+		k.Spoiled(err)
+	}
 	k.room.Broadcast()
 }
 

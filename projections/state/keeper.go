@@ -295,6 +295,13 @@ func (k *Keeper) QueryRowContext(ctx context.Context, query string, args ...any)
 	return k.file.reads().QueryRowContext(ctx, query, args...)
 }
 
+// Mark asks for a batch though no commit came.
+func (k *Keeper) Mark() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.marked()
+}
+
 // Spoiled tells that the file is damaged where no single record can be made again from the
 // log. It stays in use for what can be read, and the next start makes it again.
 func (k *Keeper) Spoiled(cause error) {

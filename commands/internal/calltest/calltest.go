@@ -45,7 +45,13 @@ type Env struct {
 // New opens a fresh data directory; faults may be nil.
 func New(t testing.TB, faults *eventlog.Faults) *Env {
 	t.Helper()
-	e := &Env{T: t, Dir: t.TempDir(), Fleet: NewFleet(), Faults: faults, Lines: make(chan call.Line, 1024), Limit: remove.DefaultLimit}
+	return At(t, t.TempDir(), faults)
+}
+
+// At is New on a directory that may have been used.
+func At(t testing.TB, dir string, faults *eventlog.Faults) *Env {
+	t.Helper()
+	e := &Env{T: t, Dir: dir, Fleet: NewFleet(), Faults: faults, Lines: make(chan call.Line, 1024), Limit: remove.DefaultLimit}
 	e.open()
 	t.Cleanup(func() { _ = e.Log.Close() })
 	return e
@@ -82,6 +88,7 @@ func (e *Env) keeper() *state.Keeper {
 			return fn(session.Stored{Seq: x.Seq, Hash: x.Hash, Commit: x.Commit})
 		})
 	})
+	e.Store.SetKeeper(e.Keeper)
 	return e.Keeper
 }
 
@@ -174,7 +181,12 @@ func (e *Env) Events(id event.SessionID) []event.Event {
 // Append puts one commit of events into a Session, as other writers would have.
 func (e *Env) Append(id event.SessionID, events ...event.Event) {
 	e.T.Helper()
-	a := event.SessionAggregate(id)
+	e.Commit(event.SessionAggregate(id), events...)
+}
+
+// Commit is Append for any aggregate.
+func (e *Env) Commit(a event.Aggregate, events ...event.Event) {
+	e.T.Helper()
 	head, err := e.Log.Head(a)
 	if err != nil {
 		e.T.Fatal(err)
