@@ -63,8 +63,9 @@ type BaseHead struct {
 // out as usual. So a fold meets an aggregate either at version 1, or at a carried part, and
 // then nothing but parts up to a whole state; parts that stop short are followed by a part 1.
 // Parts of an aggregate that has a state already come like any commit and change nothing. The
-// one exception is the log's own aggregate: its commits are handed out from the first that is
-// there, and log.pruned repeats what counts. A fold need not keep gathered parts over a
+// exceptions are the log's own aggregate, whose commits are handed out from the first that is
+// there, since log.pruned repeats what counts, and retention's, since they remove Sessions that
+// may begin behind the cut; only its own fold has to wait for its carried state. A fold need not keep gathered parts over a
 // restart: a base that was left among them is reset (ResetHalfCarried).
 type Applied struct {
 	Seq    uint64

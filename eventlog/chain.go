@@ -305,9 +305,10 @@ func (c *chain) addFloat(r record, f *float) (Applied, verdict, error) {
 		out := c.moved(r.agg, r.seq, r.hash, r.commit, !f.known)
 		out.Root = follows.from
 		return out, given, nil
-	case follows.gather.Empty():
+	case follows.gather.Empty() && r.agg.Domain != event.DomainRetention:
 		return Applied{}, withheld, nil
 	}
+	// What retention says is about Sessions, which may have their own beginning behind the cut.
 	out := Applied{Seq: r.seq, Hash: r.hash, Commit: r.commit, First: !f.known}
 	if !f.known {
 		f.known = true

@@ -107,7 +107,7 @@ func (n *names) apply(t *rapid.T, a Applied) {
 	n.gathers[agg] = g
 	_, part := event.CarriedIn(a.Commit)
 	switch have, ok := n.ids[agg]; {
-	case !part && !ok && a.Commit.Version != 1 && agg.Domain != event.DomainLog:
+	case !part && !ok && a.Commit.Version != 1 && agg.Domain != event.DomainLog && agg.Domain != event.DomainRetention:
 		t.Fatalf("the fold met %s at version %d", agg, a.Commit.Version)
 	case !part:
 		n.ids[agg] = append(have, a.Commit.ID)
