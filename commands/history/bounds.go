@@ -22,7 +22,7 @@ const (
 	// parts; the last attempt holds the record's lock over all of them.
 	carryAttempts = 3
 	// fillBytes of one commit that fills up a block.
-	fillBytes = 128 << 10
+	fillBytes = 64 << 10
 	// maxFills bounds the commits that fill up one block: more than the largest block takes.
-	maxFills = 128
+	maxFills = 256
 )

@@ -19,15 +19,15 @@ import (
 // Log is what a Pruner needs of the log.
 type Log interface {
 	Status() eventlog.Status
-	// Blocks of the log, oldest first; the last is the one that is written.
-	Blocks(ctx context.Context) ([]Block, error)
-	// Prune announces that everything before a sequence leaves, and lets it leave.
+	Blocks() ([]eventlog.Block, error)
 	Prune(ctx context.Context, first uint64, reason string) error
 }
 
-// Living tells what still needs its commits (eventlog.Base).
+// Living tells what still needs its commits (state.Keeper).
 type Living interface {
 	OldestLiving(before uint64) (eventlog.Living, bool, error)
+	// Flush brings what was applied into the file: nothing leaves that is not there.
+	Flush(ctx context.Context) error
 }
 
 // Options of a Pruner.
@@ -116,7 +116,10 @@ func (p *Pruner) Run(ctx context.Context, tick <-chan time.Time) {
 func (p *Pruner) Once(ctx context.Context) (Decision, error) {
 	p.round.Lock()
 	defer p.round.Unlock()
-	s, err := p.state(ctx)
+	if err := p.finish(ctx); err != nil {
+		return Decision{}, p.ended(err)
+	}
+	s, err := p.state()
 	if err != nil {
 		return Decision{}, p.ended(err)
 	}
@@ -127,12 +130,21 @@ func (p *Pruner) Once(ctx context.Context) (Decision, error) {
 	return d, p.do(ctx, s, d)
 }
 
+// finish lets go what a dead server announced and did not get to.
+func (p *Pruner) finish(ctx context.Context) error {
+	st := p.o.Log.Status()
+	if st.PrunedTo <= st.FirstSeq {
+		return nil
+	}
+	return p.o.Log.Prune(ctx, st.PrunedTo, ReasonOperator) // announced with its reason already
+}
+
 // Cut lets everything before a sequence leave that is the beginning of a block, because an
 // operator asks for it. 0: everything that nothing alive needs, which ends the newest block.
 func (p *Pruner) Cut(ctx context.Context, first uint64) error {
 	p.round.Lock()
 	defer p.round.Unlock()
-	s, err := p.state(ctx)
+	s, err := p.state()
 	if err != nil {
 		return p.ended(err)
 	}
@@ -141,12 +153,15 @@ func (p *Pruner) Cut(ctx context.Context, first uint64) error {
 
 // do is one round.
 func (p *Pruner) do(ctx context.Context, s State, d Decision) error {
+	if len(s.Blocks) == 0 {
+		return nil
+	}
 	began := p.o.Now()
 	p.note(func() { p.work.Running = d.Reason })
 	before := Total(s.Blocks)
 	carried, err := p.carryAndPrune(ctx, s, d)
 	after := before
-	if left, berr := p.o.Log.Blocks(ctx); berr == nil {
+	if left, berr := p.blocks(); berr == nil {
 		after = Total(left)
 	}
 	p.note(func() {
@@ -183,6 +198,9 @@ func (p *Pruner) carryAndPrune(ctx context.Context, s State, d Decision) (carrie
 	}
 	if cut <= s.Blocks[0].First {
 		return carried, nil
+	}
+	if err := p.o.Living.Flush(ctx); err != nil {
+		return carried, fmt.Errorf("write the read models: %w", err)
 	}
 	return carried, p.o.Log.Prune(ctx, cut, d.Reason)
 }
@@ -244,7 +262,7 @@ func cannotCarry(err error) bool {
 	if !errors.As(err, &f) {
 		return false
 	}
-	return f.Kind == fault.LogDamaged || f.Kind == fault.Unavailable && (f.Reason == "state_too_big" || f.Reason == "no_state")
+	return f.Kind == fault.LogDamaged || f.Kind == fault.UnknownSessionID || f.Kind == fault.Unavailable && (f.Reason == "state_too_big" || f.Reason == "no_state")
 }
 
 // carry carries one aggregate and then rests, so that callers have the log for themselves at
@@ -273,7 +291,7 @@ func (p *Pruner) roll(ctx context.Context, s State) (uint64, error) {
 	last := s.Blocks[len(s.Blocks)-1].First
 	fill := event.LogFilled{Fill: strings.Repeat("0", fillBytes)}
 	for range maxFills {
-		blocks, err := p.o.Log.Blocks(ctx)
+		blocks, err := p.blocks()
 		if err != nil {
 			return 0, err
 		}
@@ -290,8 +308,8 @@ func (p *Pruner) roll(ctx context.Context, s State) (uint64, error) {
 }
 
 // state gathers what a decision sees.
-func (p *Pruner) state(ctx context.Context) (State, error) {
-	blocks, err := p.o.Log.Blocks(ctx)
+func (p *Pruner) state() (State, error) {
+	blocks, err := p.blocks()
 	if err != nil {
 		return State{}, err
 	}
@@ -308,6 +326,28 @@ func (p *Pruner) state(ctx context.Context) (State, error) {
 		s.Beyond, err = p.o.Beyond(s.LastTail)
 	}
 	return s, err
+}
+
+// blocks lists the log's blocks that hold a commit, oldest first.
+func (p *Pruner) blocks() ([]Block, error) {
+	list, err := p.o.Log.Blocks()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Block, 0, len(list))
+	for _, b := range list {
+		if b.First == 0 {
+			continue
+		}
+		if n := len(out); n > 0 {
+			out[n-1].Last = b.First - 1
+		}
+		out = append(out, Block{First: b.First, Bytes: b.Bytes})
+	}
+	if n := len(out); n > 0 {
+		out[n-1].Last = max(p.o.Log.Status().Seq, out[n-1].First)
+	}
+	return out, nil
 }
 
 func (p *Pruner) note(f func()) {

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"context"
 	"time"
 
 	"webcodex/projections/history"
@@ -24,8 +23,8 @@ type Report struct {
 }
 
 // Report gives what is kept now. Nothing leaves by it.
-func (p *Pruner) Report(ctx context.Context) (Report, error) {
-	s, err := p.state(ctx)
+func (p *Pruner) Report() (Report, error) {
+	s, err := p.state()
 	if err != nil {
 		return Report{}, err
 	}
