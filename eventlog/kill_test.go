@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -8,6 +9,9 @@ import (
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 )
+
+// modes are all durability modes.
+var modes = []Durability{Always, Group, Process}
 
 // rounds is how often a kill is repeated.
 func rounds(few, many int) int {
@@ -20,13 +24,13 @@ func rounds(few, many int) int {
 // A process killed in mid-write loses nothing it acknowledged and leaves no half commit,
 // life after life on the same directory.
 func TestKilledWriterLosesNothing(t *testing.T) {
-	for _, mode := range []Durability{Always, Process} {
+	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			var acked []said
 			for range rounds(4, 100) {
-				acked = append(acked, child(t, "write", dir, mode, "", 50+rand.IntN(400))...)
+				acked = append(acked, playUntil(t, part{Play: "write", Dir: dir, Mode: mode}, 50+rand.IntN(400), nil)...)
 			}
 			l := open(t, dir, func(o *Options) { o.Durability, o.MaxBytes = mode, 1<<30 })
 			checkWhole(t, l, acked)
@@ -39,17 +43,24 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 }
 
 // Whatever the step at which the process dies, a commit stands with all its events or not
-// at all, and what was acknowledged before stands.
+// at all, once, what was acknowledged before stands, and the log goes on.
 //
-// Covers: STA-10
+// Covers: STA-10, EVT-30
 func TestDeathAtEachStepKeepsCommitsWhole(t *testing.T) {
 	for _, point := range []string{"before_publish", "after_publish", "after_ack", "after_sync", "after_apply"} {
-		t.Run(point, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			acked := child(t, "die", dir, Always, point, 0)
-			checkWhole(t, open(t, dir, func(o *Options) { o.Durability = Always }), acked)
-		})
+		for _, mode := range modes {
+			t.Run(point+" "+string(mode), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				var acked []said
+				for life := range rounds(2, 10) {
+					acked = append(acked, play(t, part{Play: "write", Dir: dir, Mode: mode, Die: point, After: uint64(7 + 40*life)})...)
+				}
+				l := open(t, dir, func(o *Options) { o.Durability, o.MaxBytes = mode, 1<<30 })
+				checkWhole(t, l, acked)
+				mustAppend(t, l, event.SessionAggregate("writer-0"))
+			})
+		}
 	}
 }
 
@@ -57,7 +68,7 @@ func TestDeathAtEachStepKeepsCommitsWhole(t *testing.T) {
 func TestSecondProcessIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, dir)
-	if got := child(t, "open", dir, Process, "", 0); len(got) != 1 || got[0].Kind != fault.Conflict {
+	if got := play(t, part{Play: "open", Dir: dir, Mode: Process}); len(got) != 1 || got[0].Kind != fault.Conflict {
 		t.Errorf("while the log is open the second process said %+v", got)
 	}
 	if _, err := Open(t.Context(), Options{Dir: dir, ReadOnly: true}); fault.KindOf(err) != fault.Conflict {
@@ -66,7 +77,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := child(t, "open", dir, Process, "", 0); len(got) != 1 || got[0].Kind != "" {
+	if got := play(t, part{Play: "open", Dir: dir, Mode: Process}); len(got) != 1 || got[0].Kind != "" {
 		t.Errorf("after Close the second process said %+v", got)
 	}
 }
@@ -74,11 +85,11 @@ func TestSecondProcessIsRefused(t *testing.T) {
 // When the store cannot write, nobody waits for ever and nothing is called good; the next
 // start has every acknowledged commit.
 func TestFullDiskEndsWriting(t *testing.T) {
-	for _, mode := range []Durability{Always, Process} {
+	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			lines := child(t, "full", dir, mode, "", 0)
+			lines := play(t, part{Play: "full", Dir: dir, Mode: mode})
 			var acked, refused []said
 			for _, s := range lines {
 				if s.ID != "" {
@@ -94,5 +105,34 @@ func TestFullDiskEndsWriting(t *testing.T) {
 			checkWhole(t, l, acked)
 			mustAppend(t, l, event.SessionAggregate("writer-0"))
 		})
+	}
+}
+
+// With hardly any file to open the log works or says clearly what is in its way; what it
+// acknowledged is there.
+func TestFewOpenFiles(t *testing.T) {
+	for _, mode := range modes {
+		for _, files := range []uint64{64, 16, 9} {
+			t.Run(fmt.Sprintf("%d %s", files, mode), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				lines := play(t, part{Play: "few", Dir: dir, Mode: mode, Files: files})
+				if len(lines) == 0 {
+					t.Fatal("it said nothing")
+				}
+				for _, s := range lines {
+					if s.Kind == fault.Internal || s.Kind == fault.LogDamaged {
+						t.Errorf("it said %s", s.Kind)
+					}
+				}
+				if end := lines[len(lines)-1]; files == 64 && !end.End {
+					t.Errorf("64 files are enough for the log, it said %+v", end)
+				}
+				acked := acknowledged(lines)
+				l := open(t, dir, func(o *Options) { o.Durability, o.MaxBytes = mode, 1<<30 })
+				checkWhole(t, l, acked)
+				t.Logf("%d acknowledged, the last it said: %+v", len(acked), lines[len(lines)-1])
+			})
+		}
 	}
 }
