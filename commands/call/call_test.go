@@ -91,14 +91,14 @@ func TestReadLeavesOnePairInOneCommit(t *testing.T) {
 func TestWithoutASessionNothingIsInferred(t *testing.T) {
 	e := calltest.New(t, nil)
 	id := work(e, calltest.Alpha, "")
-	before := e.Log.SyncedSeq()
+	before := e.Seq()
 	for _, spec := range []*call.Spec{reads, runs} {
 		out := calltest.Must[additions](e, spec, in{Project: calltest.Alpha.String()})
 		if out.Recorded == nil || *out.Recorded || !strings.Contains(out.Hint, "session_id") {
 			t.Errorf("additions %+v", out)
 		}
 	}
-	if got := len(e.Commits(id)); got != 1 || e.Log.SyncedSeq() != before {
+	if got := len(e.Commits(id)); got != 1 || e.Seq() != before {
 		t.Errorf("the Session has %d commits", got)
 	}
 	if len(e.Fleet.Starts()) != 1 {
@@ -152,9 +152,9 @@ func TestClosedSessionAnswersReadsWithoutAPair(t *testing.T) {
 	e := calltest.New(t, nil)
 	id := work(e, calltest.Alpha, "")
 	calltest.Must[session.CloseOut](e, &session.CloseSession, map[string]any{"session_id": id})
-	before := e.Log.SyncedSeq()
+	before := e.Seq()
 	calltest.Must[additions](e, reads, in{Project: calltest.Alpha.String(), SessionID: string(id)})
-	if e.Log.SyncedSeq() != before {
+	if e.Seq() != before {
 		t.Error("a read of a Closed Session wrote")
 	}
 }

@@ -30,9 +30,9 @@ func TestUpdateSessionContext(t *testing.T) {
 	if !one.Changed || one.Context != want || one.Previous != (event.ExecutionContext{}) || one.SessionID != s.SessionID || one.Project != alpha {
 		t.Errorf("%+v", one)
 	}
-	before := e.Log.SyncedSeq()
+	before := e.Seq()
 	if same := update(args{"default_cwd": "cmd/tool", "default_shell": "bash"}); same.Changed || same.Previous != want || same.Context != want ||
-		same.UpdatedAt != one.UpdatedAt || e.Log.SyncedSeq() != before {
+		same.UpdatedAt != one.UpdatedAt || e.Seq() != before {
 		t.Errorf("%+v", same)
 	}
 	sum := calltest.Must[view.Summary](e, &session.ReadSummary, args{"session_id": s.SessionID})

@@ -124,11 +124,11 @@ func TestCloseIsFinal(t *testing.T) {
 	if closings != 1 {
 		t.Errorf("%d session_closed events", closings)
 	}
-	before := e.Log.SyncedSeq()
+	before := e.Seq()
 	calltest.Must[view.Summary](e, &session.ReadSummary, args{"session_id": s.SessionID})
 	calltest.Must[view.Handoff](e, &session.ReadHandoff, args{"session_id": s.SessionID})
 	e.Refused(calltest.Owner(), &session.WorkOnProject, args{"session_id": string(s.SessionID), "instruction": "x", "session_mode": "normal"}, fault.SessionClosed)
-	if e.Log.SyncedSeq() != before {
+	if e.Seq() != before {
 		t.Error("a Closed Session changed")
 	}
 	e.Refused(calltest.Owner(call.ScopeCollaborate), &session.CloseSession, args{"session_id": string(s.SessionID)}, fault.InsufficientScope)

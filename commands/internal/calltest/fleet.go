@@ -23,6 +23,7 @@ type Fleet struct {
 
 	mu     sync.Mutex
 	gone   map[event.ProjectRef]bool
+	roots  map[event.ProjectRef]string // those that have moved
 	starts []event.ExecutionID
 	asks   []wire.Op
 }
@@ -35,7 +36,7 @@ var (
 
 // NewFleet makes one where every effect succeeds with exit status 0.
 func NewFleet() *Fleet {
-	f := &Fleet{gone: map[event.ProjectRef]bool{}}
+	f := &Fleet{gone: map[event.ProjectRef]bool{}, roots: map[event.ProjectRef]string{}}
 	f.OnRun = f.Succeed
 	f.OnAsk = func(op wire.Op, _ json.RawMessage) (any, error) {
 		if op == wire.OpObserveWorkspace {
@@ -95,6 +96,21 @@ func (f *Fleet) Disconnect(ref event.ProjectRef) {
 	f.gone[ref] = true
 }
 
+// Move gives a Project another root.
+func (f *Fleet) Move(ref event.ProjectRef, fingerprint string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.roots[ref] = fingerprint
+}
+
+// root is the fingerprint of a Project's root; the caller holds mu.
+func (f *Fleet) root(ref event.ProjectRef) string {
+	if r := f.roots[ref]; r != "" {
+		return r
+	}
+	return strings.Repeat("r", 64)
+}
+
 // Target implements call.Fleet.
 func (f *Fleet) Target(ref event.ProjectRef) (call.Target, error) {
 	f.mu.Lock()
@@ -105,7 +121,7 @@ func (f *Fleet) Target(ref event.ProjectRef) (call.Target, error) {
 	if f.gone[ref] {
 		return call.Target{}, fault.New(fault.RunnerUnavailable, "the Runner of this Project is not connected")
 	}
-	return call.Target{Ref: ref, Name: string(ref.Project), Instance: "runner-life", Root: strings.Repeat("r", 64), Generation: "g1", Boot: "b1"}, nil
+	return call.Target{Ref: ref, Name: string(ref.Project), Instance: "runner-life", Root: f.root(ref), Generation: "g1", Boot: "b1"}, nil
 }
 
 // Projects implements call.Fleet.
@@ -116,7 +132,7 @@ func (f *Fleet) Projects() []call.ProjectInfo {
 	git := true
 	for _, ref := range []event.ProjectRef{Alpha, Beta} {
 		name, _, _ := strings.Cut(string(ref.Project), "-")
-		out = append(out, call.ProjectInfo{Ref: ref, Project: ref.String(), Name: name, Root: strings.Repeat("r", 64), Git: &git, Connected: !f.gone[ref]})
+		out = append(out, call.ProjectInfo{Ref: ref, Project: ref.String(), Name: name, Root: f.root(ref), Git: &git, Connected: !f.gone[ref]})
 	}
 	return out
 }
