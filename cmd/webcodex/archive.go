@@ -57,11 +57,8 @@ func openArchive(ctx context.Context, dir string) (*archive, error) {
 
 // openLog opens the log alone: every commit is read, and no file but the log's is looked at.
 func openLog(ctx context.Context, dir string, o eventlog.Options) (*archive, error) {
-	if err := ownDataDir(dir); err != nil {
+	if err := mayOpen(dir); err != nil {
 		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(dir, "format")); errors.Is(err, fs.ErrNotExist) {
-		return nil, failf(exitNoServer, "the data directory has no log yet: start a server with `webcodex up`")
 	}
 	a := &archive{last: &lastCommit{}}
 	o.Dir, o.ReadOnly, o.Folds = dir, true, []eventlog.Fold{a.last}
@@ -74,6 +71,17 @@ func openLog(ctx context.Context, dir string, o eventlog.Options) (*archive, err
 		return nil, err
 	}
 	return a, nil
+}
+
+// mayOpen refuses a directory that is not ours alone, or has no log.
+func mayOpen(dir string) error {
+	if err := ownDataDir(dir); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "format")); errors.Is(err, fs.ErrNotExist) {
+		return failf(exitNoServer, "the data directory has no log yet: start a server with `webcodex up`")
+	}
+	return nil
 }
 
 func (a *archive) close() { _ = a.log.Close() }

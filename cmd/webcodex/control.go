@@ -22,6 +22,7 @@ const (
 	pathSessions = "/control/sessions" // GET → list_sessions' output
 	pathReplay   = "/control/replay"   // GET → one JSON line a commit, or the Session as it was
 	pathTokens   = "/control/tokens"   // GET → access.TokenList; POST access.CreateIn → access.Issued
+	pathHistory  = "/control/history"  // GET → history.Report
 	pathAttach   = "/control/attach"   // GET, open for as long as a window is there
 )
 

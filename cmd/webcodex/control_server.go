@@ -28,6 +28,7 @@ func (s *server) controlHandler() http.Handler {
 	mux.HandleFunc("GET "+pathReplay, s.controlReplay)
 	mux.HandleFunc("GET "+pathAttach, s.controlAttach)
 	s.controlTokens(mux)
+	s.controlHistory(mux)
 	mux.Handle("/mcp", s.edge.SocketHandler())
 	return s.use.wrap(mux)
 }

@@ -38,7 +38,7 @@ type action func(ctx context.Context, s streams, args []string) error
 func commands() []command {
 	return []command{
 		demoCommand(), upCommand(), mcpCommand(), callCommand(),
-		sessionsCommand(), handoffCommand(), replayCommand(), statusCommand(), tokenCommand(),
+		sessionsCommand(), handoffCommand(), replayCommand(), historyCommand(), statusCommand(), tokenCommand(),
 		doctorCommand(), versionCommand(), completionCommand(),
 	}
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	principals "webcodex/projections/access"
+	kept "webcodex/projections/history"
 	registered "webcodex/projections/project"
 	removed "webcodex/projections/retention"
 	"webcodex/projections/session"
@@ -26,15 +26,16 @@ type models struct {
 	tokens     *principals.Tokens
 	refs       *principals.Refs    // what ~sN and ~pN stand for
 	tombstones *removed.Tombstones // what is left of removed Sessions
+	kept       *kept.Ledger        // what the log keeps, since when
 }
 
 // newModels makes them; the log opens the file when it holds the directory's lock. hot is how
 // many Sessions are expanded in memory.
 func newModels(dir string, hot int, logger *slog.Logger) *models {
 	m := &models{sessions: session.NewStore(), known: registered.NewStore(), tokens: principals.NewTokens(), refs: principals.NewRefs(),
-		tombstones: removed.New()}
-	m.keeper = state.New(state.Options{Path: filepath.Join(dir, stateFile), Fold: fmt.Sprint(session.FoldVersion), Logger: logger,
-		Models: []state.Model{m.known, m.tokens, m.tombstones, m.refs, m.sessions.Model()}})
+		tombstones: removed.New(), kept: kept.New()}
+	m.keeper = state.New(state.Options{Path: filepath.Join(dir, stateFile), Fold: session.Shape(), Logger: logger,
+		Models: []state.Model{m.known, m.tokens, m.tombstones, m.refs, m.kept, m.sessions.Model()}})
 	m.sessions.SetHotTarget(hot)
 	m.sessions.SetKeeper(m.keeper)
 	return m

@@ -53,6 +53,7 @@ func serve(ctx context.Context, s streams, f upFlags, dir, root string) (err err
 	}
 	ended := srv.answer()
 	srv.removing.Go(func() { srv.remover.Run(ctx) })
+	defer srv.startHistory()()
 	// Who waits for the one line of --json has had it, and may have gone.
 	if !again || !f.asJSON {
 		if err := printReady(s.out, srv.ready(project), f.asJSON, f.showToken); err != nil {

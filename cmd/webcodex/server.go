@@ -15,6 +15,7 @@ import (
 	"webcodex/commands/aggregate"
 	"webcodex/commands/call"
 	"webcodex/commands/execution"
+	"webcodex/commands/history"
 	projects "webcodex/commands/project"
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
@@ -54,6 +55,7 @@ type server struct {
 	refs       *principals.Refs    // what ~sN and ~pN stand for
 	tombstones *removed.Tombstones // what is left of removed Sessions
 	remover    *retention.Remover
+	pruner     *history.Pruner
 	removing   sync.WaitGroup // what a start removes
 
 	runnerStop context.CancelFunc // nil until the Runner serves
@@ -97,6 +99,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	}
 	srv.remover = retention.New(retention.Options{Writer: aggregate.NewWriter(srv.log, time.Now), Sessions: srv.store, Tombstones: srv.tombstones,
 		Limit: f.cfg.RetainedSessions, Logger: srv.logger})
+	srv.pruner = newPruner(srv.log, m, f.cfg.History.policy(), history.CarryRate, srv.logger)
 	cfg := call.Config{Log: srv.log, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
 		Info: func() call.ServerInfo {
 			return call.ServerInfo{Version: thisBuild().Version, StartedAt: srv.started, Log: srv.log.Status()}
