@@ -97,8 +97,9 @@ const (
 	scrubDefer = time.Minute
 	// tailEvery is how often the newest block is read.
 	tailEvery = 30 * time.Second
-	// busyCommits in a second make the log busy.
-	busyCommits = 20
+	// busyCommits within busyLook make the log busy.
+	busyCommits = 3
+	busyLook    = 50 * time.Millisecond
 	// checkedFor is how long a sealed block's hash is trusted before JetStream may read it
 	// again: JetStream truncates a file in which it finds a bad record.
 	checkedFor = time.Minute

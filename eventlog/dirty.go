@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"webcodex/internal/fault"
 )
@@ -53,10 +54,28 @@ func (l *Log) examine(ctx context.Context, cp checkpoint, has bool) error {
 	if len(x.bad) > 0 {
 		return damaged(x.bad)
 	}
-	if clean {
-		return nil
+	if err := x.l.dir.completeMeta(); err != nil || clean {
+		return err
 	}
 	return x.setAside()
+}
+
+// completeMeta puts one of the stream's two meta files aside if the other is gone: JetStream
+// finds no stream then, and makes both again only where neither is.
+func (d *dir) completeMeta() error {
+	there := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(d.streamDir(), name))
+		return err == nil
+	}
+	for one, other := range map[string]string{"meta.inf": "meta.sum", "meta.sum": "meta.inf"} {
+		if there(one) && !there(other) {
+			path := filepath.Join(d.streamDir(), one)
+			if err := os.Rename(path, path+".aside"); err != nil {
+				return fault.Wrap(err, fault.Unavailable, "the log's meta file cannot be put aside")
+			}
+		}
+	}
+	return nil
 }
 
 // examination is one look before a start.
@@ -127,11 +146,10 @@ func (x *examination) compareNames() {
 			x.report(x.e.damage(n, damageMissing))
 		}
 	}
+	newest := x.e.newest()
 	for _, s := range x.e.list() {
 		switch {
-		case s.block > x.tail:
-			x.report(x.e.damage(s.block, damageOlder))
-		case s.block == x.tail:
+		case s.block > x.tail, s.block == newest && newest == x.tail:
 			// It was sealed when something durable lay behind it.
 			x.report(x.e.damage(s.block, damageOlder))
 		case s.block >= x.index[0]:
@@ -189,11 +207,14 @@ func (x *examination) tailChanged(now fileSum) BlockDamage {
 }
 
 // readSealed hashes the sealed blocks, on every core: those of the ledger if all is set, and
-// always those that are not in it, whose records are read instead.
+// always those that are not in it, whose records are read instead. JetStream itself reads
+// what was written within its dedupe window.
 func (x *examination) readSealed(ctx context.Context, all bool) error {
 	var todo []int
+	young := time.Now().Add(-2 * dedupeWindow)
 	for _, i := range x.index[:len(x.index)-1] {
-		if _, known := x.e.sealed(i); all || !known {
+		info, err := os.Stat(x.file(i))
+		if _, known := x.e.sealed(i); all || !known || err == nil && info.ModTime().After(young) {
 			todo = append(todo, i)
 		}
 	}

@@ -70,7 +70,7 @@ func (e *evidence) load(newest int) error {
 	case reason != "":
 		e.reason = reason
 	case e.newest() < newest:
-		e.reason = damageLedger
+		e.reason, e.rewrite = damageLedger, true
 	}
 	for _, s := range blocks {
 		e.sealedTo.Store(max(e.sealedTo.Load(), s.last))

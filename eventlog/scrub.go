@@ -157,7 +157,7 @@ func (e *evidence) pass(ctx context.Context) {
 func (e *evidence) rest(ctx context.Context) {
 	for begun := time.Now(); time.Since(begun) < scrubDefer; {
 		before, _ := e.l.applied.read()
-		if !pause(ctx, time.Second) {
+		if !pause(ctx, busyLook) {
 			return
 		}
 		if after, _ := e.l.applied.read(); after-before < busyCommits {
