@@ -103,4 +103,6 @@ const (
 	// checkedFor is how long a sealed block's hash is trusted before JetStream may read it
 	// again: JetStream truncates a file in which it finds a bad record.
 	checkedFor = time.Minute
+	// importOverhead is what a record takes beside its body, at most: lengths, subject, header.
+	importOverhead = 512
 )
