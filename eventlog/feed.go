@@ -54,6 +54,11 @@ func (l *Log) feed(ctx context.Context, from, last uint64, fn func(message) erro
 		return fault.Wrap(err, fault.Internal, "the log cannot be read")
 	}
 	defer func() { _ = sub.Unsubscribe() }() // deletes the consumer
+	// A fold that waits for its disk makes the feed wait: the server's flow control bounds what
+	// is on the way, and the client's own limit would drop it instead.
+	if err := sub.SetPendingLimits(-1, -1); err != nil {
+		return fault.Wrap(err, fault.Internal, "the log cannot be read")
+	}
 	for next := from; next <= last; next++ {
 		if ctx.Err() != nil {
 			return cancelled(ctx)
