@@ -83,6 +83,9 @@ type Options struct {
 	// ScrubEvery is the rest between two passes over all sealed blocks in the background; 0: a
 	// day.
 	ScrubEvery time.Duration
+	// ScrubRate is how many bytes a second such a pass reads at most; 0: 5 MiB; below 0: there
+	// is none.
+	ScrubRate int64
 	// Reason says why this durability mode, for Status: default where nobody chose.
 	Reason string
 	// Faults is the seam through which tests inject faults; nil in the program.

@@ -60,10 +60,17 @@ func (l *Log) tend() {
 			looked = time.Now()
 			e.lookAtTail()
 		}
-		if time.Since(begun) >= scrubDelay && l.opts.Now().Sub(e.lastScrub().At) >= l.scrubEvery() {
+		if l.opts.ScrubRate >= 0 && time.Since(begun) >= scrubDelay && l.opts.Now().Sub(e.lastScrub().At) >= l.scrubEvery() {
 			e.pass(ctx)
 		}
 	}
+}
+
+func (l *Log) scrubRate() int64 {
+	if l.opts.ScrubRate > 0 {
+		return l.opts.ScrubRate
+	}
+	return scrubRate
 }
 
 func (l *Log) scrubEvery() time.Duration {
@@ -127,7 +134,7 @@ func (e *evidence) pass(ctx context.Context) {
 	r := ScrubResult{}
 	for _, s := range e.list() {
 		e.rest(ctx)
-		d, err := e.hash(s, func(f io.Reader) io.Reader { return &slowReader{ctx: ctx, r: f} })
+		d, err := e.hash(s, func(f io.Reader) io.Reader { return &slowReader{ctx: ctx, r: f, rate: e.l.scrubRate()} })
 		if err != nil {
 			if ctx.Err() == nil {
 				e.l.log.Warn("log: a block could not be read by the scrub", slog.Any("error", err))
@@ -166,15 +173,16 @@ func (e *evidence) rest(ctx context.Context) {
 	}
 }
 
-// slowReader reads at scrubRate.
+// slowReader reads so many bytes a second at most.
 type slowReader struct {
-	ctx context.Context
-	r   io.Reader
+	ctx  context.Context
+	r    io.Reader
+	rate int64
 }
 
 func (s *slowReader) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
-	if n > 0 && !pause(s.ctx, time.Duration(n)*time.Second/scrubRate) {
+	if n > 0 && !pause(s.ctx, time.Duration(float64(n)/float64(s.rate)*float64(time.Second))) {
 		return n, s.ctx.Err()
 	}
 	return n, err

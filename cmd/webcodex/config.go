@@ -52,6 +52,14 @@ func DefaultConfig() Config {
 	return Config{
 		Durability: eventlog.Always, HotSessions: 100, RetainedSessions: 1000,
 		History:   HistoryConfig{Policy: HistoryFull, MaxAge: 90 * 24 * time.Hour, MaxBytes: 4 << 30},
-		ScrubRate: 16 << 20, ScrubInterval: 24 * time.Hour,
+		ScrubRate: 5 << 20, ScrubInterval: 24 * time.Hour,
 	}
+}
+
+// scrubRate is ScrubRate as the log takes it, where none is a number below 0.
+func (c Config) scrubRate() int64 {
+	if c.ScrubRate == 0 {
+		return -1
+	}
+	return c.ScrubRate
 }

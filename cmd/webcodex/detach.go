@@ -39,6 +39,9 @@ func startDetached(ctx context.Context, dataDir, root string) error {
 	defer log.Close()
 	cmd := exec.Command(self, "up", "--json", "--data", dataDir, "--idle-exit", detachIdle.String(), "--", root)
 	cmd.Dir = "/"
+	if file, must, err := configPath(""); err == nil && must { // it may be named from here
+		cmd.Env = append(os.Environ(), "WEBCODEX_CONFIG="+file)
+	}
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := cmd.StdoutPipe()

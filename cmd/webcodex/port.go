@@ -83,18 +83,18 @@ func reopen(addr netip.AddrPort) (l net.Listener, err error) {
 func loopback(s string) (netip.AddrPort, error) {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return netip.AddrPort{}, usagef("--listen wants HOST:PORT, for example 127.0.0.1:%d", firstPort)
+		return netip.AddrPort{}, usagef("HOST:PORT, for example 127.0.0.1:%d", firstPort)
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return netip.AddrPort{}, usagef("--listen: the port is a number from 0 to 65535")
+		return netip.AddrPort{}, usagef("the port is a number from 0 to 65535")
 	}
 	if host == "localhost" || host == "" {
 		host = "127.0.0.1"
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil || !ip.IsLoopback() {
-		return netip.AddrPort{}, usagef("--listen takes a loopback address only; for other machines put a TLS tunnel before it and name its address with --public-url")
+		return netip.AddrPort{}, usagef("a loopback address only; for other machines put a TLS tunnel before it and name its address with --public-url")
 	}
 	return netip.AddrPortFrom(ip, uint16(n)), nil
 }

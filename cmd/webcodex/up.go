@@ -5,8 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
 	"webcodex/eventlog"
@@ -24,10 +22,8 @@ type upFlags struct {
 	data              string
 	asJSON, showToken bool
 	idleExit          time.Duration
-	// promised: --durability was given, so a running server has to promise the same.
-	promised bool
 	// cfg is what a server is started with.
-	cfg Config
+	cfg effective
 }
 
 func upCommand() command {
@@ -41,16 +37,17 @@ While a server runs on the data directory, up adds DIR to it and exits.
 The first up of a data directory takes the first free port from 8787 and keeps it; the
 token is kept as well, so hosts stay connected over restarts.`,
 		setup: func(fs *flag.FlagSet) action {
-			f := upFlags{cfg: DefaultConfig()}
+			var f upFlags
+			load := configFlags(fs)
 			data := dataFlag(fs)
 			asJSON := jsonFlag(fs)
-			fs.StringVar(&f.cfg.Listen, "listen", "", "`HOST:PORT` on loopback; port 0 picks a free one")
-			fs.StringVar((*string)(&f.cfg.Durability), "durability", string(f.cfg.Durability), "what an answer promises: `always` and group survive a power cut, process survives kill -9")
-			fs.StringVar(&f.cfg.PublicURL, "public-url", "", "`URL` under which a tunnel reaches this server")
 			fs.BoolVar(&f.showToken, "show-token", false, "print the token although this is no terminal")
 			fs.DurationVar(&f.idleExit, "idle-exit", 0, "end after this long without a caller, for example `30m`; 0: never")
-			return func(ctx context.Context, s streams, args []string) error {
-				f.data, f.asJSON, f.promised = *data, *asJSON, given(fs, "durability")
+			return func(ctx context.Context, s streams, args []string) (err error) {
+				f.data, f.asJSON = *data, *asJSON
+				if f.cfg, err = load(); err != nil {
+					return err
+				}
 				return up(ctx, s, f, args)
 			}
 		},
@@ -102,39 +99,18 @@ func (f upFlags) attachOrServe(ctx context.Context, s streams, dir, root string)
 }
 
 func (f upFlags) check() error {
-	if !f.cfg.Durability.Valid() {
-		return usagef("--durability is always, group or process")
-	}
-	if f.cfg.Listen != "" {
-		if _, err := loopback(f.cfg.Listen); err != nil {
-			return err
-		}
-	}
 	if f.idleExit < 0 {
 		return usagef("--idle-exit is a positive duration, for example 30m")
-	}
-	if f.cfg.PublicURL == "" {
-		return nil
-	}
-	u, err := url.Parse(f.cfg.PublicURL)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
-		strings.Trim(u.Path, "/") != "" {
-		return usagef("--public-url is the address hosts on the internet use, https://NAME without a path")
 	}
 	return nil
 }
 
 // reason is why the server has this durability.
-func (f upFlags) reason() string {
-	if f.promised {
-		return "--durability"
-	}
-	return "default"
-}
+func (f upFlags) reason() string { return f.cfg.origin("durability") }
 
-// promise is the durability that was asked for; empty: any will do.
+// promise is the durability that was asked for, wherever; empty: any will do.
 func (f upFlags) promise() eventlog.Durability {
-	if !f.promised {
+	if f.cfg.from["durability"] == "" {
 		return ""
 	}
 	return f.cfg.Durability
@@ -157,8 +133,12 @@ func attach(ctx context.Context, dir, root string, promise eventlog.Durability) 
 }
 
 func (f upFlags) attached(s streams, r ready) error {
-	if f.cfg.Listen != "" || f.cfg.PublicURL != "" || f.idleExit != 0 {
-		fmt.Fprintln(s.err, "webcodex: a server runs already; --listen, --public-url and --idle-exit are as it was started")
+	flagged := f.idleExit != 0
+	for key, from := range f.cfg.from {
+		flagged = flagged || from == fromFlag && key != "durability"
+	}
+	if flagged {
+		fmt.Fprintln(s.err, "webcodex: a server runs already; all but the directory is as it was started")
 	}
 	return printReady(s.out, r, f.asJSON, f.showToken)
 }

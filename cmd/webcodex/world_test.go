@@ -43,7 +43,7 @@ func newWorld(t testing.TB, durability string) *world {
 	w.git(w.repo)
 	w.git(w.otherDir)
 	s := streams{in: strings.NewReader(""), out: io.Discard, err: w.said}
-	f := upFlags{data: w.dir, asJSON: true, cfg: DefaultConfig()}
+	f := upFlags{data: w.dir, asJSON: true, cfg: effective{Config: DefaultConfig()}}
 	f.cfg.Listen, f.cfg.Durability = "127.0.0.1:0", eventlog.Durability(durability)
 	srv, err := openServer(context.Background(), s, f, w.dir, w.repo)
 	if err != nil {
