@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -319,4 +320,10 @@ func TestCloseDrainsAndRefuses(t *testing.T) {
 	if got := l.Status().Seq; got != uint64(stood.Load())+1 {
 		t.Errorf("%d acknowledged, the log has %d", stood.Load(), got-1)
 	}
+}
+
+// publishExpecting stores a body past the committer if the subject ends where it says.
+func publishExpecting(l *Log, subject string, expect uint64, body []byte) error {
+	_, err := l.js.PublishMsg(context.Background(), &nats.Msg{Subject: subject, Data: body, Header: nats.Header{expectHeader: {strconv.FormatUint(expect, 10)}}})
+	return err
 }

@@ -45,7 +45,7 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 // Whatever the step at which the process dies, a commit stands with all its events or not
 // at all, once, what was acknowledged before stands, and the log goes on.
 //
-// Covers: STA-10, EVT-30
+// Covers: STA-10, EVT-30, RES-20
 func TestDeathAtEachStepKeepsCommitsWhole(t *testing.T) {
 	for _, point := range []string{"before_publish", "after_publish", "after_ack", "after_sync", "after_apply"} {
 		for _, mode := range modes {

@@ -35,7 +35,7 @@ const (
 // Session, no command may have run twice, what is recorded about each must agree with the
 // mark it left, and the chains must be whole.
 //
-// Covers: EXE-38, EVT-07, EVT-19, EVT-21
+// Covers: EXE-38, EVT-07, EVT-19, EVT-21, RES-21
 func TestKilledServerLosesNothing(t *testing.T) {
 	rounds := killRounds
 	if os.Getenv("WEBCODEX_SOAK") != "" {
