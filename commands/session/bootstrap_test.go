@@ -47,9 +47,16 @@ func observations(e *calltest.Env, id event.SessionID) (out []event.Instructions
 // At every start and resume the files are looked at anew; what the Session saw last survives
 // restarts, and an equal look writes nothing.
 //
-// Covers: STA-14, STA-15, STA-16
+// Covers: STA-14, STA-15, STA-16, SES-31
 func TestInstructionFilesAreObservedAtEveryResume(t *testing.T) {
+	for name, hot := range map[string]int{"hot": 100, "cold": 0} {
+		t.Run(name, func(t *testing.T) { observedAtEveryResume(t, hot) })
+	}
+}
+
+func observedAtEveryResume(t *testing.T, hot int) {
 	e := calltest.New(t, nil)
+	e.Store.SetHotTarget(hot)
 	instruct(e, map[string]string{"AGENTS.md": "1"})
 	s := start(e, args{"project": alpha})
 	if s.Instructions.Status != session.FilesLoaded || s.Instructions.Sources[0].Status != session.FilesLoaded ||
@@ -73,6 +80,7 @@ func TestInstructionFilesAreObservedAtEveryResume(t *testing.T) {
 		t.Errorf("%d observations stand", n)
 	}
 	e.Reopen() // another life and another window: neither is evidence that a model still knows
+	e.Store.SetHotTarget(hot)
 	instruct(e, map[string]string{"AGENTS.md": "1"})
 	resume(session.FilesReused)
 	instruct(e, map[string]string{"AGENTS.md": "2"})
