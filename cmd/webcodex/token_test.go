@@ -56,7 +56,9 @@ func TestTokenCommand(t *testing.T) {
 		}
 		return err
 	}
-	run := func(args ...string) []string { return append(append([]string{"token"}, args...), "--data", data, "--json") }
+	run := func(args ...string) []string {
+		return append(append([]string{"token"}, args...), "--data", data, "--json")
+	}
 	srv := up1(t, repo, data)
 	online := webcodexJSON[access.Issued](t, run("create", "--kind", "user", "--name", "on\x1b[31mline", "--projects", "all")...)
 	if err := connect(srv, online.Token); err != nil {
