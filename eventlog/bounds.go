@@ -15,6 +15,8 @@ const (
 	// maxGroup bounds the bytes of the commits that share one sync in durability group, so that
 	// none waits long for others (faults.md 2.1).
 	maxGroup = 4 << 20
+	// lookBytes appended in durability process are how often a new block is looked for.
+	lookBytes = 64 << 10
 	// ackTimeout is how long a publication waits before the log is read for its own command
 	// id. A full disk shows as silence, so this is also how soon that is seen.
 	ackTimeout = 5 * time.Second

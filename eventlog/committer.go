@@ -37,6 +37,7 @@ type committer struct {
 	line    []*entry // published, oldest first; tokens are contiguous
 	syncing int      // so many of the oldest are what the running sync covers
 	pending int      // bytes of the others
+	unseen  int      // bytes finished since the last look for a new block, in durability process
 	busy    map[event.Aggregate]struct{}
 	next    uint64 // token of the next entry
 	last    uint64 // sequence of the last commit released
@@ -76,6 +77,9 @@ func (c *committer) run() {
 	defer c.nc.Close()
 	defer close(c.syncs)
 	go c.syncer()
+	var acks sync.WaitGroup
+	defer acks.Wait()
+	acks.Go(c.listen)
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
@@ -91,8 +95,6 @@ func (c *committer) run() {
 		select {
 		case e := <-submit:
 			step = func() { c.accept(e) }
-		case m := <-c.acks:
-			step = func() { c.take(m) }
 		case err := <-c.synced:
 			step = func() { c.durable(err) }
 		case <-c.wake:
@@ -105,6 +107,19 @@ func (c *committer) run() {
 			return
 		}
 		c.do(step)
+	}
+}
+
+// listen takes the acknowledgements; a goroutine of its own, since waiting for one thing is
+// cheaper than for six.
+func (c *committer) listen() {
+	for {
+		select {
+		case m := <-c.acks:
+			c.do(func() { c.take(m) })
+		case <-c.l.stop:
+			return
+		}
 	}
 }
 

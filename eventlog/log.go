@@ -57,7 +57,7 @@ type Receipt struct {
 }
 
 // Fold is fed every commit in sequence order, as Applied says, at start by the feed and later
-// by the committer. Apply does no I/O and ignores seq it has seen. It runs on one goroutine.
+// by the committer. Apply does no I/O and ignores seq it has seen. It runs once at a time.
 // Readers of the fold synchronise with it themselves.
 type Fold interface {
 	Apply(seq uint64, hash string, c event.Commit)

@@ -29,17 +29,30 @@ func (c *committer) release() {
 		c.syncs <- struct{}{}
 		return
 	}
-	if top > 0 {
-		// JetStream has synced the block itself (always), or nobody asks for it yet (process).
-		if err := c.blocks.syncDir(); err != nil {
-			c.syncFailed(err)
-			return
-		}
-		if c.l.opts.Durability == Always {
-			c.l.block.Store(int64(c.blocks.last))
-		}
+	if top > 0 && !c.syncDir(n) {
+		return
 	}
 	c.finish(n, top)
+}
+
+// syncDir makes the entry of a new block durable before the first n entries are told. The
+// blocks themselves JetStream has synced (always), or nobody asks for it yet (process); then
+// the look, which costs a system call, is not worth it for each commit.
+func (c *committer) syncDir(n int) bool {
+	if c.l.opts.Durability == Process {
+		if c.unseen += bytesOf(c.line[:n]); c.unseen < lookBytes {
+			return true
+		}
+		c.unseen = 0
+	}
+	if err := c.blocks.syncDir(); err != nil {
+		c.syncFailed(err)
+		return false
+	}
+	if c.l.opts.Durability == Always {
+		c.l.block.Store(int64(c.blocks.last))
+	}
+	return true
 }
 
 // group is the settled beginning of the line: its length and its highest sequence, 0 without

@@ -37,6 +37,7 @@ const (
 //
 // Covers: EXE-38, EVT-07, EVT-19, EVT-21, RES-21
 func TestKilledServerLosesNothing(t *testing.T) {
+	// In soak there are more than the 50 that are asked for.
 	rounds := killRounds
 	if os.Getenv("WEBCODEX_SOAK") != "" {
 		rounds = killRoundsSoak
@@ -93,7 +94,7 @@ func newKillTest(t *testing.T) *killTest {
 
 func (h *killTest) start(round int) {
 	h.t.Helper()
-	durability := []string{"always", "process"}[round%2]
+	durability := []string{"always", "group", "process"}[round%3]
 	var err error
 	h.server, err = startChild(context.Background(), program(h.t), nil, "--data", filepath.Join(h.dir, "data"), "--listen", "127.0.0.1:0",
 		"--durability", durability, "--", h.repo)
