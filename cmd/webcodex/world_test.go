@@ -33,7 +33,7 @@ type world struct {
 type args = map[string]any
 
 // newWorld starts everything the way up does, but the process.
-func newWorld(t testing.TB, durability string) *world {
+func newWorld(t testing.TB, durability string, change ...func(*Config)) *world {
 	t.Helper()
 	base := t.TempDir()
 	w := &world{t: t, dir: filepath.Join(base, "data"), repo: filepath.Join(base, "alpha"), otherDir: filepath.Join(base, "beta"), said: &strings.Builder{}}
@@ -45,6 +45,9 @@ func newWorld(t testing.TB, durability string) *world {
 	s := streams{in: strings.NewReader(""), out: io.Discard, err: w.said}
 	f := upFlags{data: w.dir, asJSON: true, cfg: effective{Config: DefaultConfig()}}
 	f.cfg.Listen, f.cfg.Durability = "127.0.0.1:0", eventlog.Durability(durability)
+	for _, c := range change {
+		c(&f.cfg.Config)
+	}
 	srv, err := openServer(context.Background(), s, f, w.dir, w.repo)
 	if err != nil {
 		t.Fatal(err)

@@ -148,9 +148,15 @@ func TestNothingClosedIsRetained(t *testing.T) {
 
 func told(e *calltest.Env, p call.Principal, spec *call.Spec, selector any, kind fault.Kind) string {
 	e.T.Helper()
-	b, err := json.Marshal(e.Refused(p, spec, args{"session_id": selector, "instruction": "go on"}, kind))
-	if err != nil {
-		e.T.Fatal(err)
+	return refusalText(e.T, e.Refused(p, spec, args{"session_id": selector, "instruction": "go on"}, kind))
+}
+
+// refusalText is a refusal as it goes out.
+func refusalText(t testing.TB, err error) string {
+	t.Helper()
+	b, merr := json.Marshal(fault.As(err))
+	if merr != nil {
+		t.Fatal(merr)
 	}
 	return string(b)
 }
