@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -45,6 +46,62 @@ func (f Form[T]) ReadString(s string, v *T) error {
 		return fmt.Errorf("%w: byte %d of %d", errForm, r.i, len(r.s))
 	}
 	return nil
+}
+
+// AppendEvent writes an event with its stored name behind b; ReadEvent reads it.
+func AppendEvent(b []byte, e Event) []byte {
+	v := reflect.ValueOf(e)
+	return appendEvent(b, nameOf[v.Type()], v)
+}
+
+// ReadEvent reads what AppendEvent wrote, from text that is known to be UTF-8. The event's
+// strings are cut from s and keep it in memory.
+func ReadEvent(s string) (Event, error) {
+	r := reader{s: s, ok: true}
+	e := r.event()
+	if !r.ok || r.i != len(s) {
+		return nil, fmt.Errorf("%w: byte %d of %d", errForm, r.i, len(s))
+	}
+	return e, nil
+}
+
+// Shape names the form of T: it differs where a value of one could not be read as the other.
+// What events look like is part of it if T holds any, or if it is Event itself.
+func (f Form[T]) Shape() string {
+	var b strings.Builder
+	f.plan().shape(&b)
+	return b.String()
+}
+
+// EventShape is the Shape of all events together.
+func EventShape() string {
+	var b strings.Builder
+	for _, name := range Names() {
+		b.WriteString(name)
+		plans[name].shape(&b)
+	}
+	return b.String()
+}
+
+func (p *plan) shape(b *strings.Builder) {
+	b.WriteByte('{')
+	for i := range p.fields {
+		b.WriteString(p.fields[i].next)
+		p.fields[i].value.shape(b)
+	}
+	b.WriteByte('}')
+}
+
+func (t *value) shape(b *strings.Builder) {
+	b.WriteString(t.kind.String())
+	switch {
+	case t.kind == reflect.Interface:
+		b.WriteString(EventShape())
+	case t.sub != nil:
+		t.sub.shape(b)
+	case t.elem != nil:
+		t.elem.shape(b)
+	}
 }
 
 var eventType = reflect.TypeFor[Event]()

@@ -21,6 +21,7 @@ type plan struct {
 
 type field struct {
 	key   string // `"name":`
+	next  string // the same behind another field
 	index int
 	empty bool // omitempty
 	zero  bool // omitzero
@@ -54,7 +55,7 @@ func compile(t reflect.Type) *plan {
 		if name == "" || name == "-" {
 			panic(fmt.Sprintf("%s.%s is stored without a name", t, f.Name))
 		}
-		p.fields = append(p.fields, field{key: `"` + name + `":`, index: i,
+		p.fields = append(p.fields, field{key: `"` + name + `":`, next: `,"` + name + `":`, index: i,
 			empty: opts == "omitempty" && f.Type.Kind() != reflect.Struct, zero: opts == "omitzero",
 			value: compileValue(f.Type)})
 	}

@@ -97,10 +97,11 @@ func (r *reader) plan(p *plan, v reflect.Value) {
 	r.lit("{")
 	first := true
 	for i := range p.fields {
+		if r.i < len(r.s) && r.s[r.i] == '}' {
+			break // most of what may be there is not
+		}
 		f := &p.fields[i]
-		at := r.i
-		if !first && !r.has(",") || !r.has(f.key) {
-			r.i = at
+		if first && !r.has(f.key) || !first && !r.has(f.next) {
 			continue
 		}
 		first = false

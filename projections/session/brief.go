@@ -152,7 +152,7 @@ func latestExcerpt(ev evidence) *Excerpt {
 	if ev.latest == nil {
 		return nil
 	}
-	return shown(ev.latest.Event.(event.InstructionAccepted).Text, false, MaxExcerptChars)
+	return shown(ev.latest.Event().(event.InstructionAccepted).Text, false, MaxExcerptChars)
 }
 
 func briefWorkspace(s Snapshot) BriefWorkspace {

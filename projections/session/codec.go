@@ -3,6 +3,8 @@ package session
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -80,6 +82,7 @@ type (
 		At        int64             `json:"at"`
 		Version   uint64            `json:"version"`
 	}
+	// itemForm is an item in carried state; a row has the form of appendRow.
 	itemForm struct {
 		Seq     uint64             `json:"seq"`
 		Version uint64             `json:"version"`
@@ -98,7 +101,6 @@ type (
 
 var (
 	coreForms = event.NewForm[coreForm]()
-	itemForms = event.NewForm[itemForm]()
 	viewForms = event.NewForm[viewForm]()
 )
 
@@ -128,10 +130,18 @@ func decodeCore(s string) (c Core, seq uint64, hash string, err error) {
 	return c, f.Seq, f.Hash, nil
 }
 
-// AppendItem writes the bytes of one tail event.
+// AppendItem writes the bytes of one tail event: a line that says what it is, and the event.
 func AppendItem(b []byte, it Item) []byte {
-	f := formOfItem(it)
-	return itemForms.Append(b, &f)
+	for _, n := range [...]int64{int64(it.Seq), int64(it.Version), int64(it.Index), it.At.UnixMilli()} {
+		b = append(strconv.AppendInt(b, n, 10), ' ')
+	}
+	b = append(append(b, it.Kind...), ' ')
+	b = append(append(b, it.Role...), ' ')
+	b = append(append(b, it.Inv...), '\n')
+	if it.event == nil {
+		return append(b, it.text...)
+	}
+	return event.AppendEvent(b, it.event)
 }
 
 // DecodeItem reads what AppendItem wrote.
@@ -139,15 +149,58 @@ func DecodeItem(b []byte) (Item, error) {
 	if !utf8.Valid(b) {
 		return Item{}, errText
 	}
-	return decodeItem(string(b))
+	it, err := decodeItem(string(b))
+	if err != nil {
+		return Item{}, err
+	}
+	return it.decoded()
 }
 
+// decodeItem reads the first line alone; the event is read when it is looked at.
 func decodeItem(s string) (Item, error) {
-	var f itemForm
-	if err := itemForms.ReadString(s, &f); err != nil {
-		return Item{}, fmt.Errorf("event: %w", err)
+	head, text, ok := strings.Cut(s, "\n")
+	var n [4]int64
+	for i := range n {
+		var field string
+		var err error
+		if field, head, ok = strings.Cut(head, " "); !ok {
+			return Item{}, errItem
+		}
+		if n[i], err = strconv.ParseInt(field, 10, 64); err != nil {
+			return Item{}, errItem
+		}
 	}
-	return f.item()
+	it := Item{Seq: uint64(n[0]), Version: uint64(n[1]), Index: int(n[2]), At: timeOf(n[3]), text: text}
+	kind, head, _ := strings.Cut(head, " ")
+	role, inv, ok := strings.Cut(head, " ")
+	if !ok || text == "" {
+		return Item{}, errItem
+	}
+	it.Kind, it.Role, it.Inv = Kind(kind), event.Role(role), event.InvocationID(inv)
+	return it, nil
+}
+
+// decoded is the item with its event read.
+func (i Item) decoded() (Item, error) {
+	if i.event != nil {
+		return i, nil
+	}
+	e, err := event.ReadEvent(i.text)
+	if err != nil {
+		return Item{}, err
+	}
+	se, ok := e.(event.SessionEvent)
+	if !ok || TailKind(se) != i.Kind || i.Kind == "" {
+		return Item{}, errEvent
+	}
+	i.event, i.text = se, ""
+	return i, nil
+}
+
+// Shape names what the rows of a Session look like and mean. A file of another one is made
+// again.
+func Shape() string {
+	return fmt.Sprintf("%d%s%s", FoldVersion, coreForms.Shape(), event.EventShape())
 }
 
 // EncodeView writes a whole Session, for carried state. DecodeView gives an equal one.
@@ -210,6 +263,7 @@ func NewTail(items []Item, observed uint64) (Tail, error) {
 
 var (
 	errText      = errors.New("the bytes of a Session are no text")
+	errItem      = errors.New("a tail row has not the form of one")
 	errGap       = errors.New("the retained events of a Session have a gap")
 	errMode      = errors.New("the Session has a mode that is none")
 	errLifecycle = errors.New("the Session has a lifecycle that is none")
@@ -275,7 +329,7 @@ func (f *coreForm) core() (Core, error) {
 }
 
 func formOfItem(it Item) itemForm {
-	return itemForm{it.Seq, it.Version, it.Index, it.At.UnixMilli(), it.Inv, it.Event}
+	return itemForm{it.Seq, it.Version, it.Index, it.At.UnixMilli(), it.Inv, it.Event()}
 }
 
 func (f *itemForm) item() (Item, error) {
@@ -283,7 +337,7 @@ func (f *itemForm) item() (Item, error) {
 	if !ok {
 		return Item{}, errEvent
 	}
-	it := Item{Seq: f.Seq, Version: f.Version, Index: f.Index, Kind: TailKind(e), At: timeOf(f.At), Inv: f.Inv, Event: e}
+	it := Item{Seq: f.Seq, Version: f.Version, Index: f.Index, Kind: TailKind(e), At: timeOf(f.At), Inv: f.Inv, event: e}
 	switch e := e.(type) {
 	case event.ToolCallStarted:
 		it.Role = e.Role

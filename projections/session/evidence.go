@@ -124,7 +124,7 @@ func gather(v View) evidence {
 	inputs := map[event.CallID]event.Input{}
 	for i := range items {
 		it := &items[i]
-		switch e := it.Event.(type) {
+		switch e := it.Event().(type) {
 		case event.InstructionAccepted:
 			ev.latest = it
 		case event.ToolCallStarted:
@@ -150,7 +150,7 @@ func gather(v View) evidence {
 func pathsOf(items []Item) (changed, recent []string) {
 	seenChanged, seenRecent := map[string]bool{}, map[string]bool{}
 	for _, it := range slices.Backward(items) {
-		e, ok := it.Event.(event.ToolCallFinished)
+		e, ok := it.Event().(event.ToolCallFinished)
 		if !ok {
 			continue
 		}

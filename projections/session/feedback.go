@@ -67,7 +67,7 @@ func newFeedback(v View, ev evidence, s Snapshot, paths int) Feedback {
 	a.Activity = of.counts
 	a.Changes, a.Exploration = newList(of.changed, paths), Exploration{b.Complete, newList(of.recent, paths)}
 	if ev.latest != nil {
-		a.Instruction = shown(ev.latest.Event.(event.InstructionAccepted).Text, false, MaxAttemptChars)
+		a.Instruction = shown(ev.latest.Event().(event.InstructionAccepted).Text, false, MaxAttemptChars)
 	}
 	f := Feedback{Status: statusAvailable, Deterministic: true, Attempt: &a}
 	if s.IncludeValidation {

@@ -2,9 +2,9 @@ package session
 
 import (
 	"encoding/json"
-	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -15,14 +15,33 @@ import (
 type held struct {
 	Core     Core
 	Observed uint64
-	Items    []Item
+	Items    []plainItem
 	Seq      uint64
 	Hash     string
 }
 
+// plainItem is an Item with its event read.
+type plainItem struct {
+	Seq, Version uint64
+	Index        int
+	Kind         Kind
+	At           time.Time
+	Inv          event.InvocationID
+	Role         event.Role
+	Event        event.SessionEvent
+}
+
+func plain(i Item) plainItem {
+	return plainItem{i.Seq, i.Version, i.Index, i.Kind, i.At, i.Inv, i.Role, i.Event()}
+}
+
 // stateOf copies what a View holds, so that a later change of it would show.
 func stateOf(v View) held {
-	return held{v.Core, v.Tail.Observed, slices.Clone(v.Tail.Items()), v.Seq, v.Hash}
+	var items []plainItem
+	for _, it := range v.Tail.Items() {
+		items = append(items, plain(it))
+	}
+	return held{v.Core, v.Tail.Observed, items, v.Seq, v.Hash}
 }
 
 func fold(v View, commits []Stored) View {
@@ -128,7 +147,7 @@ func TestTailBranchesAreSeparate(t *testing.T) {
 	for i, v := range got {
 		items := v.Tail.Items()
 		for _, it := range items[len(items)-50:] {
-			if text := it.Event.(event.InstructionAccepted).Text; text != string(rune('a'+i)) {
+			if text := it.Event().(event.InstructionAccepted).Text; text != string(rune('a'+i)) {
 				t.Fatalf("branch %d holds an event of branch %q", i, text)
 			}
 		}

@@ -16,7 +16,7 @@ func (ev evidence) since(seq uint64) window {
 	}
 	var w window
 	for _, it := range ev.items[i:] {
-		if e, ok := it.Event.(event.ToolCallFinished); ok {
+		if e, ok := it.Event().(event.ToolCallFinished); ok {
 			w.counts.add(e)
 		}
 	}

@@ -251,7 +251,9 @@ func (s *Store) Target(id event.SessionID) (Core, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expand(e, v, row)
+	if err := s.expand(e, v, row); err != nil {
+		return Core{}, fault.Wrap(err, fault.Internal, "the Session's events cannot be read")
+	}
 	if e.view == nil || !e.view.Core.Exists() {
 		return Core{}, unknownSession()
 	}
@@ -260,15 +262,19 @@ func (s *Store) Target(id event.SessionID) (Core, error) {
 }
 
 // expand makes a pinned entry whole with what was read below its pending commits.
-func (s *Store) expand(e *entry, v View, row rowState) {
+func (s *Store) expand(e *entry, v View, row rowState) error {
 	if e.removed || e.view != nil {
-		return
+		return nil
 	}
 	for _, c := range e.pending {
 		v = v.Apply(c.Seq, c.Hash, c.Commit)
 	}
 	if v.Core.Version == 0 {
-		return
+		return nil
+	}
+	var err error
+	if v.Tail, err = v.Tail.decoded(); err != nil {
+		return err
 	}
 	e.view, e.pending = &v, nil
 	if row.version >= e.row.version {
@@ -277,6 +283,7 @@ func (s *Store) expand(e *entry, v View, row rowState) {
 	if e.unwritten() {
 		s.dirty[e.id] = e
 	}
+	return nil
 }
 
 // pin holds a Session's entry, so that no commit of it leaves memory until unpin.
@@ -331,7 +338,7 @@ func (s *Store) again(id event.SessionID, cause error) (View, error) {
 func (s *Store) repair(e *entry, v View) (View, Keeper) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expand(e, v, rowState{})
+	_ = s.expand(e, v, rowState{}) // from the log, so nothing is left to be read
 	if e.removed || e.view == nil {
 		return View{}, nil
 	}

@@ -189,7 +189,7 @@ func size(v any) int {
 func showEvent(id event.SessionID, it Item) Event {
 	out := Event{Sequence: it.Seq, EventID: it.ID(id), Kind: it.Kind, At: event.FormatTime(it.At),
 		Invocation: it.Inv, Role: it.Role}
-	switch e := it.Event.(type) {
+	switch e := it.Event().(type) {
 	case event.InstructionAccepted:
 		out.Transport = e.Transport
 		out.Instruction = &Instruction{Text: e.Text, Continuation: e.Continuation, RequestedMode: e.RequestedMode,

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +20,25 @@ type Item struct {
 	At      time.Time
 	// Inv and Role correlate the pairs of one request; empty in commits of the old shape,
 	// which stay uncorrelated (EVT-13).
-	Inv   event.InvocationID
-	Role  event.Role
-	Event event.SessionEvent
+	Inv  event.InvocationID
+	Role event.Role
+
+	event event.SessionEvent
+	text  string // the event as its row has it, where event is nil
+}
+
+// Event is what happened. Of a cold Session it is read each time: most of a tail is never
+// looked at.
+func (i Item) Event() event.SessionEvent {
+	if i.event != nil {
+		return i.event
+	}
+	d, err := i.decoded()
+	if err != nil {
+		// The row's hash and the file's Shape were right, so this program wrote the text.
+		panic(fmt.Sprintf("a tail event that was written cannot be read: %v", err))
+	}
+	return d.event
 }
 
 // ID is the event's id in the Session s, the same after every rebuild.
@@ -64,6 +82,18 @@ func (t Tail) First() uint64 {
 		return 0
 	}
 	return t.Observed - uint64(t.Len()) + 1
+}
+
+// decoded is the tail with every event read, for one that is kept.
+func (t Tail) decoded() (Tail, error) {
+	items := slices.Clone(t.Items())
+	for i := range items {
+		var err error
+		if items[i], err = items[i].decoded(); err != nil {
+			return Tail{}, err
+		}
+	}
+	return NewTail(items, t.Observed)
 }
 
 // Apply folds one commit into the tail; the cut may fall inside a commit's events.
@@ -111,7 +141,7 @@ func (t Tail) grow(n int) Tail {
 }
 
 func item(c event.Commit, index int, k Kind, seq uint64, e event.SessionEvent) Item {
-	it := Item{Seq: seq, Version: c.Version, Index: index, Kind: k, At: c.At, Inv: c.Invocation, Event: e}
+	it := Item{Seq: seq, Version: c.Version, Index: index, Kind: k, At: c.At, Inv: c.Invocation, event: e}
 	switch e := e.(type) {
 	case event.ToolCallStarted:
 		it.Role = e.Role

@@ -161,11 +161,11 @@ func (k *Keeper) again(ctx context.Context) error {
 
 // fold is the version of everything that decides what the file holds.
 func (o Options) fold() string {
-	f := &Fields{}
+	f := new(Fields).Text(o.Fold)
 	for _, s := range o.schema() {
 		f.Text(s)
 	}
-	return fmt.Sprintf("%d/%s/%016x", FormatVersion, o.Fold, uint64(f.Hash()))
+	return fmt.Sprintf("%d/%016x", FormatVersion, uint64(f.Hash()))
 }
 
 func (o Options) schema() []string {
