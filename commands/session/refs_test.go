@@ -356,10 +356,10 @@ func TestRefsUnderConcurrency(t *testing.T) {
 		seen[k] = id
 	}
 	var wg sync.WaitGroup
-	for i := range 8 {
+	for i := range 6 {
 		wg.Go(func() {
 			p := []call.Principal{calltest.Owner(), colleague()}[i%2]
-			for range 4 {
+			for range 3 {
 				s := as[session.WorkOut](e, p, &session.WorkOnProject, args{"project": alpha, "instruction": "x"})
 				note(p, s.SessionRef, s.SessionID)
 				for _, r := range list(e, p, args{"project": alpha, "limit": 20}).Sessions {
