@@ -23,6 +23,7 @@ const (
 	pathReplay   = "/control/replay"   // GET → one JSON line a commit, or the Session as it was
 	pathTokens   = "/control/tokens"   // GET → access.TokenList; POST access.CreateIn → access.Issued
 	pathHistory  = "/control/history"  // GET → history.Report
+	pathVerify   = "/control/verify"   // GET → eventlog.VerifyReport
 	pathAttach   = "/control/attach"   // GET, open for as long as a window is there
 )
 

@@ -26,6 +26,7 @@ func (s *server) controlHandler() http.Handler {
 		answer(w, v, err)
 	})
 	mux.HandleFunc("GET "+pathReplay, s.controlReplay)
+	mux.HandleFunc("GET "+pathVerify, s.controlVerify)
 	mux.HandleFunc("GET "+pathAttach, s.controlAttach)
 	s.controlTokens(mux)
 	s.controlHistory(mux)

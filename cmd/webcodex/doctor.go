@@ -48,28 +48,35 @@ var sqliteMin = [3]int{3, 51, 3}
 func doctorCommand() command {
 	return command{
 		name: "doctor", short: "check what WebCodex needs, and say what to do",
-		long: "Checks git, ripgrep, rights, free space, SQLite, the file system, the log, the\nfiles beside it and the clock.\nIt changes nothing. Exit status 1 where a check failed.",
+		long: `Checks git, ripgrep, rights, free space, SQLite, the file system, the log, the
+files beside it and the clock. It changes nothing. Exit status 1 where a check failed.
+With --repair it first does what loses nothing: it makes the block ledger and lost meta files
+again, drops a state.db that cannot be read and removes half written files. Damage that it
+may not repair is named with the only way out.`,
 		setup: func(fs *flag.FlagSet) action {
 			data, asJSON := dataFlag(fs), jsonFlag(fs)
+			mend := fs.Bool("repair", false, "first do what loses nothing; no server may run")
 			return func(ctx context.Context, s streams, _ []string) error {
 				dir, err := dataDir(*data)
 				if err != nil {
 					return err
 				}
-				return doctor(ctx, s, dir, *asJSON)
+				var first []check
+				if *mend {
+					first = repair(ctx, dir)
+				}
+				return doctor(ctx, s, dir, *asJSON, first...)
 			}
 		},
 	}
 }
 
-func doctor(ctx context.Context, s streams, dir string, asJSON bool) error {
+func doctor(ctx context.Context, s streams, dir string, asJSON bool, first ...check) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*doctorTimeout)
 	defer cancel()
-	logCheck, last := checkLog(ctx, dir)
-	checks := []check{
-		checkGit(ctx), checkRipgrep(ctx), checkRights(dir), checkSpace(dir), checkSQLite(ctx),
-		checkFileSystem(dir), logCheck, checkClock(last),
-	}
+	logChecks, last := checkLog(ctx, dir)
+	checks := append(first, checkGit(ctx), checkRipgrep(ctx), checkRights(dir), checkSpace(dir), checkSQLite(ctx), checkFileSystem(dir))
+	checks = append(append(checks, logChecks...), checkClock(last))
 	checks = append(checks, checkFiles(dir)...)
 	ok := true
 	for _, c := range checks {

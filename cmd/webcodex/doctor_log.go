@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"webcodex/eventlog"
@@ -16,9 +17,9 @@ import (
 
 // checkLog asks the running server about its log, or reads the log through and checks every
 // chain. It also gives the time of the newest commit, for the clock.
-func checkLog(ctx context.Context, dir string) (check, time.Time) {
+func checkLog(ctx context.Context, dir string) ([]check, time.Time) {
 	if _, err := os.Stat(filepath.Join(dir, "format")); errors.Is(err, fs.ErrNotExist) {
-		return check{"log", statusOK, "there is no log yet; `webcodex up` creates it", ""}, time.Time{}
+		return []check{{"log", statusOK, "there is no log yet; `webcodex up` creates it", ""}}, time.Time{}
 	}
 	st, err := askStatus(ctx, dir)
 	if err == nil {
@@ -26,32 +27,33 @@ func checkLog(ctx context.Context, dir string) (check, time.Time) {
 		return judgeLog(st.Log, fmt.Sprintf("open in the running server (pid %d)", st.PID)), last
 	}
 	if !errors.Is(err, errNoServer) {
-		return check{"log", statusFail, "the server of the data directory does not answer as it should: " + oneLine(err),
-			"restart it with this version of webcodex"}, time.Time{}
+		return []check{{"log", statusFail, "the server of the data directory does not answer as it should: " + oneLine(err),
+			"restart it with this version of webcodex"}}, time.Time{}
 	}
 	a, err := openLog(ctx, dir, eventlog.Options{})
 	if err != nil {
-		c := check{"log", statusFail, oneLine(err), "keep the data directory as it is and restore it from a backup"}
-		if f := (*fault.Error)(nil); errors.As(err, &f) && f.Next != "" {
-			c.Fix = f.Next
-		}
 		var x *exitError
 		if errors.As(err, &x) && x.code == exitNoServer {
-			c.Status, c.Fix = statusWarn, "try again when it has started or ended"
+			return []check{{"log", statusWarn, oneLine(err), "try again when it has started or ended"}}, time.Time{}
 		}
-		return c, time.Time{}
+		return damageChecks("log", err), time.Time{}
 	}
 	defer a.close()
-	// Opening compared the end of the log with its checkpoint; this reads every commit again.
-	n := 0
-	err = a.log.Replay(ctx, eventlog.Range{}, func(eventlog.Entry) error { n++; return nil })
-	if err != nil && len(a.log.Status().Damaged) == 0 {
-		return check{"log", statusFail, oneLine(err), "keep the data directory as it is and restore it from a backup"}, a.last.read()
+	// Opening compared the end of the log with its checkpoint; this reads everything again.
+	r, err := a.log.Verify(ctx)
+	if err != nil {
+		return damageChecks("log", err), a.last.read()
 	}
-	return judgeLog(a.log.Status(), "read through and checked, no server runs"), a.last.read()
+	st.Log = a.log.Status()
+	for _, d := range r.Damaged {
+		if !slices.Contains(st.Log.Evidence.Damaged, d) {
+			st.Log.Evidence.Damaged = append(st.Log.Evidence.Damaged, d)
+		}
+	}
+	return judgeLog(st.Log, "read through and checked, no server runs"), a.last.read()
 }
 
-func judgeLog(st eventlog.Status, how string) check {
+func judgeLog(st eventlog.Status, how string) []check {
 	c := check{Name: "log", Status: statusOK, Detail: fmt.Sprintf("%d commits of %d records, %s of %s; %s; durability %s (%s), a power cut loses %s",
 		st.Seq, st.Aggregates, size(uint64(max(0, st.Bytes))), size(uint64(max(0, st.MaxBytes))), how,
 		st.Promise.Mode, plain(st.Promise.Reason), plain(st.Promise.CutLoses))}
@@ -69,7 +71,7 @@ func judgeLog(st eventlog.Status, how string) check {
 	case st.TailLost:
 		c.Status, c.Fix = statusWarn, "an unclean stop may have taken the newest commits: use --durability always or group to lose none"
 	}
-	return c
+	return append([]check{c}, judgeEvidence(st.Evidence)...)
 }
 
 // oneLine is an error as a sentence.

@@ -39,7 +39,7 @@ func commands() []command {
 	return []command{
 		demoCommand(), upCommand(), mcpCommand(), callCommand(),
 		sessionsCommand(), handoffCommand(), replayCommand(), historyCommand(), statusCommand(), tokenCommand(),
-		doctorCommand(), configCommand(), versionCommand(), completionCommand(),
+		doctorCommand(), verifyCommand(), configCommand(), versionCommand(), completionCommand(),
 	}
 }
 

@@ -52,6 +52,11 @@ type LogStatus struct {
 	// Damaged counts the records whose chain broke; webcodex doctor names them.
 	Damaged  int  `json:"damaged"`
 	TailLost bool `json:"tail_lost"`
+	// Ledger is the state of the block ledger, DamagedBlocks how many block files are not what
+	// was written, ScrubbedAt when all were last read again.
+	Ledger        string `json:"ledger"`
+	DamagedBlocks int    `json:"damaged_blocks"`
+	ScrubbedAt    string `json:"scrubbed_at,omitempty"`
 }
 
 func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
@@ -61,7 +66,11 @@ func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
 		Projects: len(c.Projects()), Runners: runnersOf(c),
 		Durability: l.Promise,
 		Log: LogStatus{Durability: l.Durability, Survives: l.Promise.Survives, Seq: l.Seq, SyncedSeq: l.SyncedSeq, Bytes: l.Bytes,
-			MaxBytes: l.MaxBytes, FreeBytes: l.FreeBytes, Space: l.Space, Damaged: len(l.Damaged), TailLost: l.TailLost}}
+			MaxBytes: l.MaxBytes, FreeBytes: l.FreeBytes, Space: l.Space, Damaged: len(l.Damaged), TailLost: l.TailLost,
+			Ledger: l.Evidence.Ledger, DamagedBlocks: len(l.Evidence.Damaged)}}
+	if at := l.Evidence.Scrub.At; !at.IsZero() {
+		out.Log.ScrubbedAt = event.FormatTime(at)
+	}
 	if err := c.Admits(); err != nil {
 		out.Accepting, out.RefusalReason = false, fault.KindOf(err)
 	}
