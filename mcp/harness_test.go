@@ -58,9 +58,10 @@ func newRig(t testing.TB, opts ...rigOption) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), store: session.NewStore(), tokens: principals.NewTokens(),
 		probe: &probe{entered: make(chan struct{}, 64), release: make(chan struct{}), ended: make(chan error, 64)}}
+	refs := principals.NewRefs()
 	var err error
 	if r.log, err = eventlog.Open(context.Background(), eventlog.Options{Dir: r.dir, Durability: eventlog.Process, MaxBytes: 64 << 20,
-		Server: event.NewInstanceID(), Folds: []eventlog.Fold{r.store, r.tokens}}); err != nil {
+		Server: event.NewInstanceID(), Folds: []eventlog.Fold{r.store, r.tokens, refs}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.log.Close() })
@@ -74,7 +75,7 @@ func newRig(t testing.TB, opts ...rigOption) *rig {
 			_, err := r.log.Head(event.AccessAggregate())
 			return err
 		}})
-	kernel := call.NewKernel(call.Config{Log: r.log, Sessions: r.store, Fleet: noFleet{}, Server: event.NewInstanceID(), Now: time.Now,
+	kernel := call.NewKernel(call.Config{Log: r.log, Sessions: r.store, Refs: refs, Fleet: noFleet{}, Server: event.NewInstanceID(), Now: time.Now,
 		OnCall: func(l call.Line) {
 			if l.Tool == "edge_panic" {
 				panic("outside of the tool")

@@ -33,14 +33,22 @@ func (s *Server) addPrompts(srv *sdk.Server) {
 
 // getContinue checks its arguments itself: the SDK does not.
 func (s *Server) getContinue(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-	id := req.Params.Arguments["session_id"]
-	if !event.SessionID(id).Valid() {
-		return nil, invalidParams(fault.New(fault.InvalidArguments, "session_id must be a Session id: wc_sess_ and 32 hex digits").WithField("session_id"))
+	selector := req.Params.Arguments["session_id"]
+	if _, ref := event.RefSession.ParseRef(selector); !ref && !event.SessionID(selector).Valid() {
+		return nil, invalidParams(fault.New(fault.InvalidArguments,
+			"session_id must be a Session id (wc_sess_ and 32 hex digits) or a session_ref").WithField("session_id"))
 	}
-	brief, err := s.handoff(ctx, id)
+	brief, err := s.handoff(ctx, selector)
 	if err != nil {
 		return nil, invalidParams(err)
 	}
+	var of struct {
+		ID string `json:"session_id"`
+	}
+	if err := json.Unmarshal(brief, &of); err != nil {
+		return nil, invalidParams(err)
+	}
+	id := of.ID // a ref means nothing in another principal's window
 	next := req.Params.Arguments["instruction"]
 	if next == "" {
 		next = "Go on with the latest instruction of the handoff."

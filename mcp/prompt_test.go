@@ -64,7 +64,11 @@ func TestSessionsAsPromptResourceAndCompletion(t *testing.T) {
 	if !strings.Contains(resp.body, "work_on_project") || !strings.Contains(resp.body, "mend the sum") {
 		t.Errorf("prompt: %s", resp.body)
 	}
-	for _, args := range []string{`{}`, `{"session_id":"x"}`, `{"session_id":"` + foreign + `"}`, `{"session_id":"` + string(event.NewSessionID()) + `"}`} {
+	// The handoff has shown the caller's ref; by it the prompt names the Session by its id.
+	if resp = call("prompts/get", `{"name":"continue_session","arguments":{"session_id":"~s1"}}`); !strings.Contains(resp.body, "Continue the WebCodex Session "+id) {
+		t.Errorf("prompt by ref: %s", resp.body)
+	}
+	for _, args := range []string{`{}`, `{"session_id":"x"}`, `{"session_id":"~s2"}`, `{"session_id":"~s01"}`, `{"session_id":"~p1"}`, `{"session_id":"` + foreign + `"}`, `{"session_id":"` + string(event.NewSessionID()) + `"}`} {
 		m := last(t, call("prompts/get", `{"name":"continue_session","arguments":`+args+`}`))
 		if m.Error == nil || m.Error.Code != codeInvalidParams {
 			t.Errorf("%s: %+v", args, m)

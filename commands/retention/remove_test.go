@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -129,6 +130,42 @@ func TestClosedHistoryIsBounded(t *testing.T) {
 	retained(done[12].SessionID)
 	if d := cmp.Diff(idsOf(done[11:12]), sessionIDs(e.Tombstones.All())); d != "" {
 		t.Error(d)
+	}
+}
+
+// However many Sessions come and go, with nothing kept in memory and nothing closed retained:
+// every Active one is there, at the end and after a restart, with all its commits.
+//
+// Covers: SES-40, NEG-07
+func TestActiveSessionsAreNeverRemoved(t *testing.T) {
+	e := bounded(t, 0)
+	e.Store.SetHotTarget(0)
+	rounds := 6
+	if os.Getenv("WEBCODEX_SOAK") != "" {
+		rounds = 600
+	}
+	var active []session.WorkOut
+	for range rounds {
+		active = append(active, begin(e))
+		for range 3 {
+			end(e, begin(e).SessionID)
+		}
+		calltest.Must[session.WorkOut](e, &session.WorkOnProject, args{"session_id": active[0].SessionRef, "instruction": "go on"})
+	}
+	for range 2 {
+		for i, s := range active {
+			core, ok := e.Store.Core(s.SessionID)
+			if want := len(e.Commits(s.SessionID)); !ok || core.Lifecycle != view.Active || core.Version != uint64(want) {
+				t.Errorf("Session %d is %q at version %d of %d", i, core.Lifecycle, core.Version, want)
+			}
+			if _, gone := e.Tombstones.Find(s.SessionID); gone {
+				t.Errorf("Session %d has a tombstone", i)
+			}
+		}
+		if n := e.Store.Totals(); n.Active != rounds || n.Closed != 0 {
+			t.Errorf("%+v", n)
+		}
+		e.Reopen()
 	}
 }
 
