@@ -103,6 +103,14 @@ func TestPrunedAggregatesGoOn(t *testing.T) {
 	if s := l.Status(); s.FirstSeq != cut || s.PrunedTo != cut || s.Bytes >= space || s.Aggregates != 1001 {
 		t.Errorf("%+v, %d bytes before", s, space)
 	}
+	// A reader that began before is told what happened; after a start it would be a mistake.
+	behind := func(l *Log, reason string) {
+		t.Helper()
+		if f := fault.As(l.feed(context.Background(), 1, cut, func(message) error { return nil })); f == nil || f.Reason != reason {
+			t.Errorf("a feed from before the beginning: %v", f)
+		}
+	}
+	behind(l, "pruned")
 	epoch := l.Epoch()
 	refused := func(l *Log) {
 		t.Helper()
@@ -149,6 +157,7 @@ func TestPrunedAggregatesGoOn(t *testing.T) {
 			}
 		}
 		refused(l)
+		behind(l, ResetBeforeStart)
 		spread(t, l, aggs[:20], 10)
 		if b == nil { // the base missed those
 			continue
