@@ -188,7 +188,7 @@ func onDisk(t *rapid.T, dir string, commits []event.Commit) (*Refs, func()) {
 // The map is the same in memory and on disk, over restarts, and after a fold from the first
 // commit: what was bound stays, nothing is re-pointed, and no counter goes back.
 //
-// Covers: SES-07, SES-11, SES-14, SES-18, SES-19, RES-12
+// Covers: SES-07, SES-11, SES-18, SES-19, RES-12
 func TestRefsFoldTheSameEverywhere(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
