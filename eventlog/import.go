@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -29,8 +30,8 @@ type ImportOptions struct {
 }
 
 // Import makes a log out of the bodies of another one, with the same sequences, versions and
-// hashes, and commits that a new history begins after them. Next gives them in order and ends
-// with io.EOF. The directory is good for nothing until Import returns nil; after an error it is
+// hashes, and commits that a new history begins after them. Next gives them in order, each good
+// until the next one, and ends with io.EOF. The directory is good for nothing until Import returns nil; after an error it is
 // to be thrown away. Errors: fault log_damaged where the copy is not what Want says,
 // storage_full, conflict where the directory has a log, unavailable, next's own.
 func Import(ctx context.Context, o ImportOptions, next func() ([]byte, error)) error {
@@ -176,7 +177,7 @@ func feedImport(ctx context.Context, nc *nats.Conn, want Span, budget int64, nex
 		if err != nil {
 			return err
 		}
-		f, err := js.PublishMsgAsync(&nats.Msg{Subject: subjectOf(agg), Data: body,
+		f, err := js.PublishMsgAsync(&nats.Msg{Subject: subjectOf(agg), Data: bytes.Clone(body),
 			Header: nats.Header{jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(at-1, 10)}}})
 		if err != nil {
 			return fault.Wrap(err, fault.Unavailable, "the restored log cannot be written")

@@ -24,6 +24,7 @@ const (
 	pathTokens   = "/control/tokens"   // GET → access.TokenList; POST access.CreateIn → access.Issued
 	pathHistory  = "/control/history"  // GET → history.Report
 	pathVerify   = "/control/verify"   // GET → eventlog.VerifyReport
+	pathBackup   = "/control/backup"   // GET → backupHead, then the stored body of each commit, one a line
 	pathAttach   = "/control/attach"   // GET, open for as long as a window is there
 )
 

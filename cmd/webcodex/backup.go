@@ -1,0 +1,425 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"webcodex/eventlog"
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+)
+
+// Bounds of a backup.
+const (
+	// backupReserve stays free on the disk of the backup: where that is the log's own, the
+	// server goes on.
+	backupReserve = 64 << 20
+	// backupLook is how many bytes are written between two looks at the free space.
+	backupLook = 4 << 20
+	// maxBackupLine bounds one line of the copy: a commit, or what the server says around them.
+	maxBackupLine = event.MaxCommitBytes + 1
+)
+
+func backupCommand() command {
+	return command{
+		name: "backup", args: "DIR", min: 1, max: 1, short: "copy the log while it is used",
+		long: `Writes a copy of every commit acknowledged so far to DIR, which must not exist or be empty, and
+checks what it wrote. The server goes on meanwhile; without one the log itself is read. restore
+makes a data directory of it.
+
+Not in the copy: the owner's token (a restored server makes another one), the keys that digests
+are made with, and the Runner's journal. The copy is as private as the data directory: keep it so.`,
+		setup: func(fs *flag.FlagSet) action {
+			data, asJSON := dataFlag(fs), jsonFlag(fs)
+			return func(ctx context.Context, s streams, args []string) error {
+				dir, err := dataDir(*data)
+				if err != nil {
+					return err
+				}
+				m, err := backup(ctx, dir, args[0])
+				if err != nil {
+					return err
+				}
+				if *asJSON {
+					return printJSON(s.out, m)
+				}
+				_, err = fmt.Fprintf(s.out, "%d commits, %s, copied and checked; the token and keys are not in it\n", m.Commits, size(uint64(m.bytes())))
+				return err
+			}
+		},
+	}
+}
+
+// backup copies the log of a data directory to a new directory. On an error nothing is left
+// there that could be taken for a backup.
+func backup(ctx context.Context, dir, to string) (_ manifest, err error) {
+	to, err = filepath.Abs(to)
+	if err != nil {
+		return manifest{}, err
+	}
+	if err := backupApart(dir, to); err != nil {
+		return manifest{}, err
+	}
+	from, err := openSource(ctx, dir)
+	if err != nil {
+		return manifest{}, err
+	}
+	defer from.Close()
+	made, err := emptyDir(to)
+	if err != nil {
+		return manifest{}, err
+	}
+	w := backupWriter{dir: to, data: dir}
+	m, err := w.write(from)
+	if err != nil {
+		w.undo(made)
+		return manifest{}, backupError(err)
+	}
+	return m, nil
+}
+
+// backupError says in one sentence what a disk error means here.
+func backupError(err error) error {
+	switch {
+	case fullDisk(err):
+		return failf(exitStorage, "the disk of the backup is full: nothing was kept, the server is as it was; free some space or name another disk")
+	case errors.Is(err, context.Canceled):
+		return err
+	}
+	var f *fault.Error
+	var x *exitError
+	if errors.As(err, &f) || errors.As(err, &x) {
+		return err
+	}
+	return failf(exitFailed, "the backup cannot be written, nothing was kept: %v", short(err))
+}
+
+// backupApart refuses a place that the server or its tools write to or show.
+func backupApart(dir, to string) error {
+	inside, err := within(dir, to)
+	if err != nil {
+		return err
+	}
+	if inside {
+		return usagef("the backup would lie in the data directory: name another place")
+	}
+	roots, err := projectRoots(dir)
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		if inside, err := within(root, to); err != nil {
+			return err
+		} else if inside {
+			return usagef("the backup would lie in a Project, where its tools could read it: name another place")
+		}
+	}
+	return nil
+}
+
+// projectRoots are the directories of every Project that the data directory knows.
+func projectRoots(dir string) ([]string, error) {
+	body, err := os.ReadFile(filepath.Join(dir, projectsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var list []struct {
+		Path string `json:"path"`
+	}
+	if err == nil {
+		err = json.Unmarshal(body, &list)
+	}
+	if err != nil {
+		return nil, failf(exitFailed, "%s in the data directory cannot be read: `webcodex doctor` tells more", projectsFile)
+	}
+	var out []string
+	for _, p := range list {
+		out = append(out, p.Path)
+	}
+	return out, nil
+}
+
+// emptyDir makes the directory 0700, or takes an empty one that is ours alone. Made is the
+// highest directory that it created.
+func emptyDir(to string) (made string, err error) {
+	for p := to; ; p = filepath.Dir(p) {
+		if _, err := os.Lstat(p); err == nil || p == filepath.Dir(p) {
+			break
+		}
+		made = p
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return "", failf(exitFailed, "the directory cannot be created: %w", short(err))
+	}
+	entries, err := os.ReadDir(to)
+	if err != nil {
+		return "", failf(exitFailed, "the directory cannot be read: %w", short(err))
+	}
+	if len(entries) > 0 {
+		return "", usagef("the directory is not empty: name one that does not exist")
+	}
+	if err := os.Chmod(to, 0o700); err != nil {
+		return "", failf(exitAccess, "the directory cannot be made private: %v", short(err))
+	}
+	return made, nil
+}
+
+// backupWriter writes one backup.
+type backupWriter struct {
+	dir, data string
+	files     []copiedFile
+	first     uint64 // sequence of the copy
+	unlooked  int    // bytes since the last look at the free space
+}
+
+func (w *backupWriter) write(from io.Reader) (manifest, error) {
+	if err := w.room(0); err != nil {
+		return manifest{}, err
+	}
+	if err := w.file(copyLog, func(out io.Writer) error { return w.lines(out, from) }); err != nil {
+		return manifest{}, err
+	}
+	// After the log: a Project that it names stands in the list by now.
+	for _, f := range smallFiles {
+		body, err := os.ReadFile(filepath.Join(w.data, f.path))
+		if errors.Is(err, fs.ErrNotExist) && !f.required {
+			continue
+		}
+		if err != nil {
+			return manifest{}, failf(exitFailed, "%s in the data directory cannot be read: %v", f.path, short(err))
+		}
+		if err := w.file(f.copy, func(out io.Writer) error { _, err := out.Write(body); return err }); err != nil {
+			return manifest{}, err
+		}
+	}
+	// What is on the disk is read again: a copy nobody looked at is a hope.
+	span, err := w.reread()
+	if err != nil {
+		return manifest{}, err
+	}
+	m := manifest{Format: backupFormat, Program: thisBuild().Version, At: event.FormatTime(time.Now()), Span: span,
+		Commits: span.Last - span.First + 1, Files: w.files}
+	m.Sum = m.sum()
+	body, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return manifest{}, err
+	}
+	if err := syncDir(w.dir); err != nil {
+		return manifest{}, err
+	}
+	return m, errors.Join(writeDurably(filepath.Join(w.dir, manifestFile), append(body, '\n')), syncDir(filepath.Dir(w.dir)))
+}
+
+// lines copies the commits from what the server says, and nothing else.
+func (w *backupWriter) lines(out io.Writer, from io.Reader) error {
+	r := bufio.NewReaderSize(from, 1<<20)
+	head, err := backupLine(r)
+	if err != nil {
+		return err
+	}
+	var h backupHead
+	if json.Unmarshal(head, &h) != nil || h.First == 0 || h.Last < h.First {
+		return failf(exitFailed, "the server is of another version: restart it with this one")
+	}
+	if err := w.room(h.Bytes); err != nil {
+		return err
+	}
+	w.first = h.First
+	for range h.Last - h.First + 1 {
+		line, err := backupLine(r)
+		if err != nil {
+			return err
+		}
+		if bytes.HasPrefix(line, []byte(`{"error":`)) {
+			return backupFault(line)
+		}
+		if w.unlooked += len(line); w.unlooked > backupLook {
+			w.unlooked = 0
+			if err := w.room(0); err != nil {
+				return err
+			}
+		}
+		if _, err := out.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backupLine reads a line without its end.
+func backupLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadBytes('\n')
+	switch {
+	case err == nil && len(line) <= maxBackupLine:
+		return line[:len(line)-1], nil
+	case errors.Is(err, context.Canceled), fullDisk(err):
+		return nil, err
+	}
+	return nil, failf(exitNoServer, "the server ended before the copy was complete: nothing was kept")
+}
+
+// room refuses to fill the disk: there may be others on it, the log among them.
+func (w *backupWriter) room(bytes int64) error {
+	var st syscall.Statfs_t
+	if syscall.Statfs(w.dir, &st) == nil && int64(st.Bavail)*int64(st.Bsize)-bytes < backupReserve {
+		return fmt.Errorf("room for the backup: %w", syscall.ENOSPC)
+	}
+	return nil
+}
+
+// file writes one file durably, 0600, and notes its hash.
+func (w *backupWriter) file(name string, fill func(io.Writer) error) error {
+	f, err := os.OpenFile(filepath.Join(w.dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	buf := bufio.NewWriterSize(f, 1<<20)
+	sum := newSummer(buf)
+	if err = fill(sum); err == nil {
+		err = buf.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	w.files = append(w.files, sum.file(name))
+	return nil
+}
+
+// reread checks the files that were written as a restore would.
+func (w *backupWriter) reread() (span eventlog.Span, err error) {
+	for _, f := range w.files {
+		err := readCopy(w.dir, f, func(r io.Reader) error {
+			if f.Name != copyLog {
+				return nil
+			}
+			check, next := eventlog.NewCheck(w.first), copyLines(r)
+			for {
+				line, err := next()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err == nil {
+					_, err = check.Add(line)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			var err error
+			span, err = check.End()
+			return err
+		})
+		if err != nil {
+			return span, err
+		}
+	}
+	return span, nil
+}
+
+// undo takes away what was begun. Without its manifest it is no backup anyway.
+func (w *backupWriter) undo(made string) {
+	for _, f := range append([]string{copyLog, manifestFile}, smallNames()...) {
+		os.Remove(filepath.Join(w.dir, f))
+	}
+	for p := w.dir; made != ""; p = filepath.Dir(p) {
+		if os.Remove(p) != nil || p == made {
+			return
+		}
+	}
+}
+
+// backupHead begins the stream of a backup; the bodies of the commits follow, one a line.
+type backupHead struct {
+	First uint64 `json:"first_seq"`
+	Last  uint64 `json:"last_seq"`
+	Bytes int64  `json:"bytes"` // about what the commits take
+}
+
+// backupStop stands where a commit should, when it could not be read.
+type backupStop struct {
+	Error *fault.Error `json:"error"`
+}
+
+func backupFault(line []byte) error {
+	var s backupStop
+	if json.Unmarshal(line, &s) != nil || s.Error == nil {
+		return failf(exitFailed, "the server is of another version: restart it with this one")
+	}
+	return s.Error
+}
+
+// streamBackup writes the log's commits as a backup reads them.
+func streamBackup(ctx context.Context, log *eventlog.Log, out io.Writer) error {
+	w := bufio.NewWriterSize(out, 256<<10)
+	enc := json.NewEncoder(w)
+	err := log.Export(ctx, func(first, last uint64) error {
+		return enc.Encode(backupHead{First: first, Last: last, Bytes: log.Status().Bytes})
+	}, func(body []byte) error {
+		if _, err := w.Write(body); err != nil {
+			return err
+		}
+		return w.WriteByte('\n')
+	})
+	if err != nil {
+		_ = enc.Encode(backupStop{fault.As(err)})
+	}
+	return errors.Join(err, w.Flush())
+}
+
+// openSource is the stream of a running server, or of the log itself.
+func openSource(ctx context.Context, dir string) (io.ReadCloser, error) {
+	c, err := connectControl(ctx, dir)
+	if err == nil {
+		body, err := c.open(ctx, http.MethodGet, pathBackup, nil, nil)
+		return closing{body, func() { c.close() }}, err
+	}
+	if !errors.Is(err, errNoServer) {
+		return nil, err
+	}
+	a, err := openLog(ctx, dir, eventlog.Options{})
+	if err != nil {
+		return nil, err
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(streamBackup(ctx, a.log, w)) }()
+	return closing{r, a.close}, nil
+}
+
+// closing does one thing more when it is closed.
+type closing struct {
+	io.ReadCloser
+	then func()
+}
+
+// Close closes both.
+func (c closing) Close() error {
+	var err error
+	if c.ReadCloser != nil {
+		err = c.ReadCloser.Close()
+	}
+	c.then()
+	return err
+}
+
+// controlBackup streams the log to our own command, which writes the files.
+func (s *server) controlBackup(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if err := streamBackup(r.Context(), s.log, w); err != nil && r.Context().Err() == nil {
+		s.logger.Warn("backup ended early", "cause", err)
+	}
+}
