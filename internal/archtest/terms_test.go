@@ -124,9 +124,11 @@ func TestKindsOfSessionsBelongToSessions(t *testing.T) {
 	kinds := []string{"UnknownSessionID", "UnknownSessionRef", "SessionExpired", "SessionClosed", "UpgradeDenied", "SessionGuardDenied",
 		"SessionProjectMismatch", "SessionAuthorityDenied"}
 	may := []string{"commands/call", "commands/session", "projections/session"}
-	// The handoff as a resource, the replay and exit codes are about Workflow Sessions too.
+	// The handoff as a resource, the replay, exit codes and a carried Session that has gone are
+	// about Workflow Sessions too.
 	read := map[string][]string{"cmd/webcodex": {"SessionAuthorityDenied", "UnknownSessionID"}, "mcp": {"SessionAuthorityDenied", "UnknownSessionID"},
-		"internal/fault": kinds}
+		"commands/history": {"UnknownSessionID"},
+		"internal/fault":   kinds}
 	found := map[string]bool{}
 	for dir, p := range tree(t).packages {
 		for _, f := range p.files {
