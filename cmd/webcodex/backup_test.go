@@ -43,8 +43,6 @@ func commitsOf(t *testing.T, log *eventlog.Log, last uint64) (out []string) {
 // TestBackupUnderLoad: while two windows go on working, the log is copied; a data directory
 // made of the copy has every commit of it, Sessions that resume, and no credential but those
 // that people make anew. It is another history.
-//
-// Covers: RES-18
 func TestBackupUnderLoad(t *testing.T) {
 	w := newWorld(t, "always")
 	friend := w.admit(access.CreateIn{Kind: "user", Name: "Ada"})
