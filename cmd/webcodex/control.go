@@ -23,8 +23,8 @@ const (
 	pathReplay   = "/control/replay"   // GET → one JSON line a commit, or the Session as it was
 	pathTokens   = "/control/tokens"   // GET → access.TokenList; POST access.CreateIn → access.Issued
 	pathHistory  = "/control/history"  // GET → history.Report
-	pathVerify   = "/control/verify"   // GET → eventlog.VerifyReport
 	pathBackup   = "/control/backup"   // GET → backupHead, then the stored body of each commit, one a line
+	pathVerify   = "/control/verify"   // GET → eventlog.VerifyReport
 	pathAttach   = "/control/attach"   // GET, open for as long as a window is there
 )
 
