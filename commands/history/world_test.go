@@ -172,7 +172,7 @@ func (w *world) remove(t rapid.TB, id event.SessionID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, last := w.tombs.Standing()
+	last := w.tombs.Standing(0).Newest
 	w.commit(t, event.RetentionAggregate(), event.SessionRemoved{Session: id, Authority: v.Core.Authority, Principal: v.Core.Principal,
 		Incarnation: event.Incarnation(id, v.Core.Nonce), Ordinal: last + 1})
 }

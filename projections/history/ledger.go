@@ -3,6 +3,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -120,17 +121,23 @@ func (l *Ledger) mark(m Mark) {
 
 func (l *Ledger) pruned(seq uint64, at time.Time, e event.LogPruned) {
 	f := &l.facts
-	if e.FirstSeq <= f.First || e.FirstSeq > seq {
-		return // announces nothing new
+	// A ledger made again from a pruned log begins with the first commit that folds are given,
+	// so only an earlier announcement tells that this one is old.
+	if e.FirstSeq > seq || f.LastPrune != nil && e.FirstSeq <= f.LastPrune.FirstSeq {
+		return
 	}
 	if e.Reason == ReasonAge {
-		share := float64(e.FirstSeq-f.First) / float64(seq-f.First+1)
+		// Where the log begins with what it left, how much that was cannot be told any more.
+		share := DailyShare
+		if e.FirstSeq > f.First {
+			share = float64(e.FirstSeq-f.First) / float64(seq-f.First+1)
+		}
 		f.RestUntil = at.Add(time.Duration(share / DailyShare * float64(24*time.Hour)))
 	}
 	f.First = e.FirstSeq
 	f.LastPrune = &Prune{Seq: seq, At: at, FirstSeq: e.FirstSeq, Reason: e.Reason}
 	// The mark before the first sequence stays: it tells its age.
-	i, exact := slices.BinarySearchFunc(l.marks, e.FirstSeq, func(m Mark, seq uint64) int { return int(m.Seq) - int(seq) })
+	i, exact := markAt(l.marks, e.FirstSeq)
 	if !exact {
 		i--
 	}
@@ -159,23 +166,28 @@ func (l *Ledger) Facts() Facts {
 	return f
 }
 
-// NewestIn is a time that no commit from first to last is newer than, as far as clocks went
-// forward: their newest mark, and the one that follows. The zero time: nothing is known.
+// NewestIn is a time that no commit from first to last is newer than, exact to markAfter: a
+// commit without a mark is no further than that from the mark before it. The zero time:
+// nothing is known.
 func (l *Ledger) NewestIn(first, last uint64) time.Time {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	var newest time.Time
-	i, _ := slices.BinarySearchFunc(l.marks, first, func(m Mark, seq uint64) int { return int(m.Seq) - int(seq) })
-	for _, m := range l.marks[i:] {
-		if m.At.After(newest) {
-			newest = m.At
-		}
-		if m.Seq > last {
-			return newest
-		}
+	i, exact := markAt(l.marks, first)
+	if !exact && i > 0 {
+		i--
 	}
-	if l.facts.Newest.After(newest) {
-		newest = l.facts.Newest
+	var newest time.Time
+	for _, m := range l.marks[i:] {
+		if m.Seq > last {
+			break
+		}
+		if at := m.At.Add(markAfter); at.After(newest) {
+			newest = at
+		}
 	}
 	return newest
+}
+
+func markAt(marks []Mark, seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(marks, seq, func(m Mark, seq uint64) int { return cmp.Compare(m.Seq, seq) })
 }
