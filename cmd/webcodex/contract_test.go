@@ -75,7 +75,7 @@ func sessionTools(t *testing.T) []mcp.Tool {
 	return out
 }
 
-// Covers: SES-23, SES-24
+// Covers: SES-23, SES-24, NEG-09
 func TestEveryToolAgainstAClosedSession(t *testing.T) {
 	w := newWorld(t, "process")
 	s := w.work(args{})
@@ -114,7 +114,7 @@ func TestEveryToolAgainstASessionOfAnotherProject(t *testing.T) {
 	}
 }
 
-// Covers: AUTH-09, HND-02
+// Covers: AUTH-09, HND-02, NEG-01
 func TestNoToolInfersASession(t *testing.T) {
 	w := newWorld(t, "process")
 	s := w.work(args{})

@@ -12,6 +12,9 @@ import (
 	view "webcodex/projections/session"
 )
 
+// retiredMember is a member of answers of older systems.
+var retiredMember = regexp.MustCompile(`"(context_revision\w*|context_ack\w*|ack_baseline|checkpoint_class\w*|resume_session_id|current_session\w*)":`)
+
 var canonical = regexp.MustCompile(`^wc_sess_[0-9a-f]{32}$`)
 
 // A selector that names nothing is answered by the kernel with its own kind, by every tool:
@@ -53,7 +56,7 @@ func TestSelectorsThatNameNothing(t *testing.T) {
 // A Session may be named by its id or by the caller's ref; the answer names it by its id, and
 // so does everything that is stored. A ref is none in any other domain of ids.
 //
-// Covers: SES-03, SES-16
+// Covers: SES-03, SES-16, EVT-16
 func TestBothFormsOfASelector(t *testing.T) {
 	w := newWorld(t, "process")
 	s := w.work(args{})
@@ -69,6 +72,9 @@ func TestBothFormsOfASelector(t *testing.T) {
 			r := w.call(name, with(sample[name], project(tool, w), args{"session_id": selector}))
 			if strings.Contains(r.Text, "unknown_session") {
 				t.Errorf("%s does not take %s: %s", name, selector, r.Text)
+			}
+			if gone := retiredMember.FindString(string(r.Output)); gone != "" {
+				t.Errorf("%s answers with %s: %s", name, gone, r.Output)
 			}
 			for at, id := range sessionIDs(t, r.Output) {
 				if !canonical.MatchString(id) {
