@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"webcodex/commands/retention"
 	"webcodex/eventlog"
 )
 
@@ -50,7 +51,7 @@ const (
 // DefaultConfig is what holds where nobody chose.
 func DefaultConfig() Config {
 	return Config{
-		Durability: eventlog.Always, HotSessions: 100, RetainedSessions: 1000,
+		Durability: eventlog.Always, HotSessions: 100, RetainedSessions: retention.DefaultLimit,
 		History:   HistoryConfig{Policy: HistoryFull, MaxAge: 90 * 24 * time.Hour, MaxBytes: 4 << 30},
 		ScrubRate: 5 << 20, ScrubInterval: 24 * time.Hour,
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"webcodex/commands/retention"
 	"webcodex/eventlog"
 )
 
@@ -32,7 +33,7 @@ func (s setting) env() string {
 // Bounds of the counts.
 const (
 	maxHotSessions      = 100_000
-	maxRetainedSessions = 1_000_000
+	maxRetainedSessions = retention.MaxLimit
 )
 
 var configTable = []setting{

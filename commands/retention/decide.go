@@ -2,6 +2,7 @@ package retention
 
 import (
 	"math"
+	"slices"
 
 	"webcodex/eventlog/event"
 	"webcodex/projections/retention"
@@ -15,27 +16,26 @@ func MayRemove(c session.Core) bool {
 }
 
 // Decide gives the events that remove Sessions, in the order given, beside the tombstones there
-// are (oldest first), and that keep these within limit. Where the newest ordinal leaves too few
-// greater ones, the tombstones are numbered anew first (SES-35).
-func Decide(there []retention.Tombstone, remove []session.Core, limit int) []event.Event {
+// are, and that keep these within limit; of those that age out there names at least maxDropped,
+// or all. Where the newest ordinal leaves too few greater ones, the tombstones are numbered anew
+// first (SES-35).
+func Decide(there retention.Standing, remove []session.Core, limit int) []event.Event {
 	var events []event.Event
-	last := uint64(0)
-	ids := make([]event.SessionID, len(there), len(there)+len(remove))
-	for i, t := range there {
-		ids[i], last = t.Session, t.Ordinal
-	}
+	last, leaving := there.Newest, slices.Clone(there.Oldest)
 	if uint64(len(remove)) > math.MaxUint64-last {
-		last = uint64(len(there))
+		last = uint64(there.Count)
 		events = append(events, event.TombstonesRenumbered{Count: last})
 	}
 	for _, c := range remove {
 		last++
 		events = append(events, event.SessionRemoved{Session: c.ID, Authority: c.Authority, Principal: c.Principal,
 			Incarnation: event.Incarnation(c.ID, c.Nonce), Ordinal: last})
-		ids = append(ids, c.ID)
+		if len(leaving) >= there.Count { // all that are older are named
+			leaving = append(leaving, c.ID)
+		}
 	}
-	if over := min(len(ids)-limit, maxDropped); over > 0 {
-		events = append(events, event.TombstonesDropped{Sessions: ids[:over]})
+	if over := min(there.Count+len(remove)-limit, maxDropped); over > 0 {
+		events = append(events, event.TombstonesDropped{Sessions: leaving[:over]})
 	}
 	return events
 }

@@ -55,7 +55,7 @@ func TestTheGreatestOrdinal(t *testing.T) {
 	s := fold(seeded)
 	before := s.All()
 	one := closed()
-	events := Decide(before, []session.Core{one}, 3)
+	events := Decide(s.Standing(maxDropped), []session.Core{one}, 3)
 	s.Apply(100, "", event.Commit{Aggregate: event.RetentionAggregate(), Version: 2, Events: events})
 	all := s.All()
 	if d := cmp.Diff(append(want, one.ID), ids(all)); d != "" {
@@ -75,7 +75,7 @@ func TestTheGreatestOrdinal(t *testing.T) {
 		t.Errorf("%+v", events)
 	}
 	// One below it, a greater one is left: nothing is renumbered.
-	if events := Decide([]retention.Tombstone{{Session: one.ID, Ordinal: math.MaxUint64 - 1}}, []session.Core{closed()}, 3); len(events) != 1 {
+	if events := Decide(retention.Standing{Count: 1, Newest: math.MaxUint64 - 1, Oldest: []event.SessionID{one.ID}}, []session.Core{closed()}, 3); len(events) != 1 {
 		t.Errorf("%+v", events)
 	}
 }
@@ -95,7 +95,7 @@ func TestTombstonesStayWithinTheLimit(t *testing.T) {
 				batch = append(batch, closed())
 				removed = append(removed, batch[len(batch)-1].ID)
 			}
-			events := Decide(s.All(), batch, limit)
+			events := Decide(s.Standing(maxDropped), batch, limit)
 			s.Apply(seq, "", event.Commit{Aggregate: event.RetentionAggregate(), Version: seq, Events: events})
 			all := s.All()
 			if len(all) > limit {
@@ -109,11 +109,45 @@ func TestTombstonesStayWithinTheLimit(t *testing.T) {
 					t.Fatalf("%+v", all)
 				}
 			}
-			if again := Decide(all, nil, limit); len(again) != 0 {
+			if again := Decide(s.Standing(maxDropped), nil, limit); len(again) != 0 {
 				t.Fatalf("there is more to do: %+v", again)
 			}
 		}
 	})
+}
+
+// Where many have to go, each commit names as many of the oldest as it may, and no newer one.
+func TestManyTombstonesLeaveInSteps(t *testing.T) {
+	s := fold()
+	var removed []event.SessionID
+	for seq := uint64(1); len(removed) < maxDropped+3*maxRemoved; seq++ {
+		var batch []session.Core
+		for range maxRemoved {
+			batch = append(batch, closed())
+			removed = append(removed, batch[len(batch)-1].ID)
+		}
+		s.Apply(seq, "", event.Commit{Aggregate: event.RetentionAggregate(), Version: seq, Events: Decide(s.Standing(maxDropped), batch, 1<<20)})
+	}
+	one := closed()
+	removed = append(removed, one.ID)
+	for seq, batch := uint64(1000), []session.Core{one}; ; seq, batch = seq+1, nil {
+		events := Decide(s.Standing(maxDropped), batch, 5)
+		if len(events) == 0 {
+			break
+		}
+		c := event.Commit{Format: event.Format, ID: event.NewCommandID(), Aggregate: event.RetentionAggregate(), Version: seq, Events: events}
+		if body, err := c.Encode(); err != nil || len(body) > event.MaxCommitBytes {
+			t.Fatalf("a commit of %d bytes (%v)", len(body), err)
+		}
+		before := len(s.All())
+		s.Apply(seq, "", c)
+		if d := cmp.Diff(removed[len(removed)-len(s.All()):], ids(s.All())); d != "" || before-len(s.All()) > maxDropped {
+			t.Fatal(d)
+		}
+	}
+	if n := len(s.All()); n != 5 {
+		t.Errorf("%d are left", n)
+	}
 }
 
 // An Active Session, and a Closed one with anything open, may not be removed.

@@ -58,8 +58,7 @@ func (r *Remover) Run(ctx context.Context) {
 }
 
 func (r *Remover) over() bool {
-	n, _ := r.o.Tombstones.Standing()
-	return r.excess() > 0 || n > r.o.Limit
+	return r.excess() > 0 || r.o.Tombstones.Standing(0).Count > r.o.Limit
 }
 
 func (r *Remover) excess() int { return r.o.Sessions.Totals().Closed - r.o.Limit }
@@ -80,7 +79,7 @@ func (r *Remover) step(ctx context.Context) (wrote bool, err error) {
 				removed[c.ID] = true
 			}
 		}
-		return Decide(r.o.Tombstones.All(), remove, r.o.Limit), nil
+		return Decide(r.o.Tombstones.Standing(maxDropped), remove, r.o.Limit), nil
 	})
 	for _, c := range oldest {
 		if err != nil || !removed[c.ID] {

@@ -99,8 +99,12 @@ func (s *Tombstones) drop(ids []event.SessionID) {
 		}
 		delete(s.by, id)
 		s.dirty.forget(id)
-		i := slices.IndexFunc(s.order, func(t Tombstone) bool { return t.Session == id })
-		s.order = slices.Delete(s.order, i, i+1)
+		switch i := slices.IndexFunc(s.order, func(t Tombstone) bool { return t.Session == id }); i {
+		case 0:
+			s.order = s.order[1:]
+		default:
+			s.order = slices.Delete(s.order, i, i+1)
+		}
 	}
 }
 
@@ -139,14 +143,25 @@ func (s *Tombstones) All() []Tombstone {
 	return slices.Clone(s.order)
 }
 
-// Standing is the number of tombstones and the ordinal of the newest; 0, 0: there is none.
-func (s *Tombstones) Standing() (count int, newest uint64) {
+// Standing is what a removal is decided on.
+type Standing struct {
+	Count  int
+	Newest uint64            // ordinal of the newest, 0: there is none
+	Oldest []event.SessionID // those that leave first, in their order
+}
+
+// Standing tells how many tombstones there are and names the n oldest.
+func (s *Tombstones) Standing(n int) Standing {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if n := len(s.order); n > 0 {
-		return n, s.order[n-1].Ordinal
+	st := Standing{Count: len(s.order)}
+	for _, t := range s.order[:min(n, len(s.order))] {
+		st.Oldest = append(st.Oldest, t.Session)
 	}
-	return 0, 0
+	if st.Count > 0 {
+		st.Newest = s.order[st.Count-1].Ordinal
+	}
+	return st
 }
 
 // stateForm is the version of the carried state: a list of Tombstone.
