@@ -65,11 +65,11 @@ func (r *residency) drop(e *entry) {
 func (r *residency) len() int { return r.active.Len() + r.closed.Len() }
 
 // victim is the entry to make room with: the Closed one unused for longest, else the Active
-// one. Those that the file has not stay.
-func (r *residency) victim() *entry {
+// one. Those that the file has not stay, and so does the one that room is made for.
+func (r *residency) victim(room *entry) *entry {
 	for _, l := range []*list.List{r.closed, r.active} {
 		for x := l.Back(); x != nil; x = x.Prev() {
-			if e := x.Value.(*entry); !e.unwritten() {
+			if e := x.Value.(*entry); e != room && !e.unwritten() {
 				return e
 			}
 		}
@@ -80,17 +80,17 @@ func (r *residency) victim() *entry {
 // keep expands an entry for use, and makes room for it.
 func (s *Store) keep(e *entry) {
 	s.hot.add(e)
-	s.evict()
+	s.evict(e)
 }
 
 // evict brings the count of hot Sessions to the target where the file has what they hold. One
 // may always stay: the target of a mutation (SES-26).
-func (s *Store) evict() {
+func (s *Store) evict(room *entry) {
 	if s.file == nil {
 		return
 	}
 	for s.hot.len() > max(s.hot.target, 1) {
-		e := s.hot.victim()
+		e := s.hot.victim(room)
 		if e == nil {
 			return
 		}

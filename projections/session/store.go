@@ -84,7 +84,7 @@ func (s *Store) SetHotTarget(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hot.target = max(n, 0)
-	s.evict()
+	s.evict(nil)
 }
 
 // SetSource says where a Session is read again when a row of it is damaged. Without one it is

@@ -256,7 +256,7 @@ func (c *capture) Written() {
 		}
 		s.settle(e)
 	}
-	s.evict()
+	s.evict(nil)
 }
 
 func after(pending []Stored, version uint64) []Stored {
