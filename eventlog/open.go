@@ -73,6 +73,11 @@ func (l *Log) open(ctx context.Context) error {
 	if l.opts.ReadOnly && hasCP && cp.Durability.Valid() {
 		l.opts.Durability, l.opts.Reason = cp.Durability, "the last server's"
 	}
+	if !l.opts.ReadOnly && !cp.Clean {
+		if err := reread(l.dir.blocks(), cp.Block); err != nil {
+			return fault.Wrap(err, fault.Unavailable, "the log's blocks cannot be made durable")
+		}
+	}
 	if err := l.examine(ctx, cp, hasCP); err != nil {
 		return err
 	}

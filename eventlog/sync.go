@@ -129,6 +129,30 @@ func (b *blocks) close() {
 	}
 }
 
+// reread lets go of what the page cache holds of the blocks from an index on. After a failed
+// write-back the kernel counts pages as written that never were and goes on showing them, so a
+// life after it would call durable what is not on the disk (faults.md 2.2).
+func reread(dir string, from int) error {
+	idx, err := blockIndexes(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b := blocks{dir: dir}
+	for _, i := range idx {
+		if i < from {
+			continue
+		}
+		if err := syncPath(b.file(i)); err != nil { // what a killed process left is written first
+			return err
+		}
+		dropCached(b.file(i))
+	}
+	return nil
+}
+
 // syncFrom makes every block from an index on durable, then the directory; it gives the
 // highest index, where the next call begins.
 func syncFrom(dir string, from int) (int, error) {
