@@ -226,8 +226,6 @@ func (c *chain) addNext(r record, head Head, has bool) (Applied, verdict, error)
 // misfit is why a commit does not follow a head.
 func misfit(r record, head Head, anywhere bool) string {
 	switch {
-	case r.newer:
-		return damageNewer
 	case !r.ok:
 		return damageUnreadable
 	case r.commit.Aggregate != r.agg:

@@ -46,7 +46,7 @@ var damageClasses = []DamageClass{
 	{damageNoLedger, "the block ledger is gone; the log itself is judged without it", "run webcodex doctor --repair: it is made again from the log, once every commit's chain holds", true},
 	{damageVersion, "a commit of a record is missing or doubled", restoreBackup + "; other records go on", false},
 	{damagePrev, "a commit does not follow from the one before", restoreBackup + "; other records go on", false},
-	{damageUnreadable, "a stored commit cannot be read", restoreBackup + "; other records go on", false},
+	{damageUnreadable, "a stored commit cannot be read, or a newer program wrote it", restoreBackup + "; other records go on", false},
 	{damageSubject, "a commit is stored under another record's name", restoreBackup + "; other records go on", false},
 }
 

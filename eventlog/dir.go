@@ -98,7 +98,7 @@ func (d *dir) readFormat() (format, error) {
 	if f.Format > FormatVersion {
 		return f, fault.New(fault.Unavailable,
 			"the data directory has format %d and this program knows %d", f.Format, FormatVersion).
-			WithNext("use the newer WebCodex that wrote it, or another directory")
+			WithReason(damageNewer).WithNext("use the newer WebCodex that wrote it, or another directory")
 	}
 	return f, nil
 }

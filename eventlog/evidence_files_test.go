@@ -416,10 +416,65 @@ func TestOnlyTheKnownFormatIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	if d := l.Status().Damaged; len(d) != 1 || d[0].Reason != damageNewer || d[0].Aggregate != a.String() {
+	if d := l.Status().Damaged; len(d) != 1 || d[0].Reason != damageUnreadable || d[0].Aggregate != a.String() {
 		t.Errorf("damaged %+v, want the newer commit's record", d)
 	}
 	if err := l.Replay(context.Background(), Range{Aggregate: g.heads[1]}, func(Entry) error { return nil }); err != nil {
 		t.Errorf("another record: %v", err)
+	}
+}
+
+// What a prune took leaves the ledger, and what is left starts clean and dirty. A prune does not
+// take a damaged block.
+func TestPrunedBlocksLeaveTheLedger(t *testing.T) {
+	g := newEvidenceLog(t, Process)
+	for a := range g.base.mem.heads {
+		g.base.mem.removed[a] = true
+	}
+	g.base.flush()
+	bad := g.copy(t)
+	flip(t, blockFile(bad.dir, nameOf(2)), 5000, 1)
+	l, err := bad.open(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := l.Blocks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := list[2].First
+	if err := l.Prune(context.Background(), cut, "age"); fault.As(err).Reason != "damaged" {
+		t.Errorf("a damaged block was pruned: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bad.refused(t, 2, damageFlipped)
+
+	if l, err = g.open(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Prune(context.Background(), cut, "age"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ledger, _, reason, err := (&dir{path: g.dir}).readLedger()
+	if err != nil || reason != "" || len(ledger) != 1 || ledger[3].first != cut {
+		t.Errorf("the ledger has %v (%q, %v), want block 3 alone", ledger, reason, err)
+	}
+	for _, dirty := range []bool{false, true} {
+		g := g.copy(t)
+		if dirty {
+			g.killed(t)
+		}
+		l, err := g.open(t)
+		if err != nil {
+			t.Fatalf("dirty %v: %v", dirty, err)
+		}
+		if r, err := l.Verify(context.Background()); err != nil || !r.OK() || r.Blocks != 1 || l.Status().Evidence.Ledger != LedgerOK {
+			t.Errorf("dirty %v: %+v, %v", dirty, r, err)
+		}
 	}
 }

@@ -91,7 +91,7 @@ func (l *Log) Prune(ctx context.Context, first uint64, reason string) error {
 	if first <= l.first.Load() {
 		return nil
 	}
-	blocks, err := l.mayPrune(first)
+	blocks, err := l.mayPrune(ctx, first)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (l *Log) Prune(ctx context.Context, first uint64, reason string) error {
 }
 
 // mayPrune refuses what would lose something. It gives the log's blocks.
-func (l *Log) mayPrune(first uint64) ([]Block, error) {
+func (l *Log) mayPrune(ctx context.Context, first uint64) ([]Block, error) {
 	if l.opts.ReadOnly || l.opts.Base == nil {
 		return nil, fault.New(fault.Unavailable, "only a log with its read models can be pruned")
 	}
@@ -120,6 +120,9 @@ func (l *Log) mayPrune(first uint64) ([]Block, error) {
 		if d.Seq < first {
 			return nil, fault.New(fault.Conflict, "%s is damaged at sequence %d; the evidence stays", d.Aggregate, d.Seq).WithReason("damaged")
 		}
+	}
+	if err := l.evidence.before(ctx, l.first.Load(), first-1); err != nil {
+		return nil, fault.Wrap(err, fault.Conflict, "a block before the cut is damaged; the evidence stays").WithReason("damaged")
 	}
 	at, err := l.opts.Base.Checkpoint()
 	if err == nil && at.Seq < first {

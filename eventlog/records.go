@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"context"
-	"errors"
 	"runtime"
 
 	"webcodex/eventlog/event"
@@ -16,14 +15,12 @@ type record struct {
 	hash   string
 	commit event.Commit
 	ok     bool // decoded
-	newer  bool // not decoded, for its format is another one
 	size   int
 }
 
 func readRecord(m message) (record, error) {
 	c, err := event.Decode(m.body)
-	r := record{seq: m.seq, agg: c.Aggregate, hash: event.Hash(m.body), size: len(m.body), commit: c, ok: err == nil,
-		newer: errors.Is(err, event.ErrFormat)}
+	r := record{seq: m.seq, agg: c.Aggregate, hash: event.Hash(m.body), size: len(m.body), commit: c, ok: err == nil}
 	if r.ok && onSubject(m.subject, c.Aggregate) {
 		return r, nil
 	}

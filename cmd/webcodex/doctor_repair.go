@@ -72,7 +72,7 @@ func damageChecks(name string, err error) []check {
 		return out
 	}
 	c := check{name, statusFail, oneLine(err), f.Next}
-	if class, ok := eventlog.ClassOf(f.Reason); ok && f.Kind == fault.LogDamaged {
+	if class, ok := eventlog.ClassOf(f.Reason); ok {
 		c.Detail, c.Fix = "damage "+class.Reason+": "+c.Detail, class.Repair
 	}
 	return []check{c}

@@ -4,16 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 )
 
 // Format is the version of the commit envelope (field v).
 const Format = 1
-
-// ErrFormat is the cause of Decode's error for a commit of another format.
-var ErrFormat = errors.New("commit format")
 
 // MaxCommitBytes bounds one stored commit body. It is checked before
 // anything starts, so that no effect happens whose evidence cannot be stored.
@@ -101,7 +97,7 @@ func decodeAny(body []byte) (Commit, error) {
 		return Commit{}, fmt.Errorf("commit: %w", err)
 	}
 	if s.V != Format {
-		return Commit{}, fmt.Errorf("%w %d, this program reads %d", ErrFormat, s.V, Format)
+		return Commit{}, fmt.Errorf("commit format %d, this program reads %d", s.V, Format)
 	}
 	agg, ok := ParseAggregate(s.Agg)
 	if !ok {
