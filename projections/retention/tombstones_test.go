@@ -242,9 +242,7 @@ func TestTombstonesFoldTheSameEverywhere(t *testing.T) {
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		for _, c := range inParts(t, form, body, uint64(len(log))+1) {
-			log = append(log, c)
-		}
+		log = append(log, inParts(t, form, body, uint64(len(log))+1)...)
 		run(log, uint64(len(commits)))
 		holds(t, "disk after carrying", s, want)
 		if err := k.Reset("the beginning has left the log"); err != nil {
