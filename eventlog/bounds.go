@@ -39,6 +39,9 @@ const (
 	dedupeWindow = 100 * time.Millisecond
 	// feedInactivity is how long JetStream keeps an abandoned feed.
 	feedInactivity = 10 * time.Second
+	// feedQueue is how many messages may wait for a fold: more than the 32 MiB that the server's
+	// flow control lets be on the way, if each is a commit of the smallest size.
+	feedQueue = 1 << 18
 	// batchSize messages of the feed are decoded at once, by at most so many decoders.
 	batchSize = 128
 	decoders  = 4

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func (l *Log) feed(ctx context.Context, from, last uint64, fn func(message) erro
 	if err := l.evidence.before(ctx, from, last); err != nil {
 		return err
 	}
-	nc, err := l.auth.connect(grant{"feed", accountLog, everything()})
+	nc, err := l.auth.connect(grant{"feed", accountLog, everything()}, nats.SyncQueueLen(feedQueue))
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, "the log cannot be read")
 	}
@@ -48,34 +49,59 @@ func (l *Log) feed(ctx context.Context, from, last uint64, fn func(message) erro
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, "the log cannot be read")
 	}
-	sub, err := js.SubscribeSync("", nats.BindStream(streamName), nats.OrderedConsumer(),
-		nats.StartSequence(from), nats.InactiveThreshold(feedInactivity))
-	if err != nil {
-		return fault.Wrap(err, fault.Internal, "the log cannot be read")
-	}
-	defer func() { _ = sub.Unsubscribe() }() // deletes the consumer
-	// A fold that waits for its disk makes the feed wait: the server's flow control bounds what
-	// is on the way, and the client's own limit would drop it instead.
-	if err := sub.SetPendingLimits(-1, -1); err != nil {
-		return fault.Wrap(err, fault.Internal, "the log cannot be read")
-	}
-	for next := from; next <= last; next++ {
-		if ctx.Err() != nil {
-			return cancelled(ctx)
-		}
-		m, err := l.nextMessage(ctx, sub, next)
-		if err != nil {
-			return err
-		}
-		seq, ok := streamSeq(m.Reply)
-		if !ok || seq != next {
-			return l.missing(next)
-		}
-		if err := fn(message{seq: seq, subject: m.Subject, body: m.Data}); err != nil {
+	for next := from; next <= last; {
+		began := next
+		next, err = l.feedFrom(ctx, js, next, last, fn)
+		var broke *brokenFeed
+		switch {
+		case err == nil:
+		case errors.As(err, &broke) && next > began:
+			// Folds that wait long for their disk can outlast a consumer: the next one goes on.
+			l.log.Debug("log: a feed broke and is opened again", slog.Uint64("seq", next), slog.Any("error", broke.cause))
+		case broke != nil:
+			return fault.Wrap(broke.cause, fault.Internal, "the log cannot be read")
+		default:
 			return err
 		}
 	}
 	return nil
+}
+
+// brokenFeed is an error of the consumer, not of the log.
+type brokenFeed struct{ cause error }
+
+func (b *brokenFeed) Error() string { return "feed: " + b.cause.Error() }
+
+// feedFrom feeds from one consumer, and gives the sequence that comes next.
+func (l *Log) feedFrom(ctx context.Context, js nats.JetStreamContext, from, last uint64, fn func(message) error) (next uint64, err error) {
+	sub, err := js.SubscribeSync("", nats.BindStream(streamName), nats.OrderedConsumer(),
+		nats.StartSequence(from), nats.InactiveThreshold(feedInactivity))
+	if err != nil {
+		return from, &brokenFeed{err}
+	}
+	defer func() { _ = sub.Unsubscribe() }() // deletes the consumer
+	// A fold that waits for its disk makes the feed wait: the server's flow control bounds what
+	// is on the way, and the client's own limits would drop it instead.
+	if err := sub.SetPendingLimits(-1, -1); err != nil {
+		return from, &brokenFeed{err}
+	}
+	for next = from; next <= last; next++ {
+		if ctx.Err() != nil {
+			return next, cancelled(ctx)
+		}
+		m, err := l.nextMessage(ctx, sub, next)
+		if err != nil {
+			return next, err
+		}
+		seq, ok := streamSeq(m.Reply)
+		if !ok || seq != next {
+			return next, l.missing(next)
+		}
+		if err := fn(message{seq: seq, subject: m.Subject, body: m.Data}); err != nil {
+			return next, err
+		}
+	}
+	return next, nil
 }
 
 // nextMessage waits for the feed and asks for the sequence itself when it is silent.
@@ -89,7 +115,7 @@ func (l *Log) nextMessage(ctx context.Context, sub *nats.Subscription, seq uint6
 			return nil, cancelled(ctx)
 		}
 		if !errors.Is(err, nats.ErrTimeout) {
-			return nil, fault.Wrap(err, fault.Internal, "the log cannot be read")
+			return nil, &brokenFeed{err}
 		}
 		if _, err := l.get(ctx, seq); errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil, l.missing(seq)
