@@ -26,3 +26,11 @@ func (c *Call) Now() time.Time { return c.kernel.cfg.Now() }
 
 // Admits is nil where new work is taken, else why not.
 func (c *Call) Admits() error { return c.kernel.cfg.Log.Admit() }
+
+// Tombstones counts what is left of removed Sessions.
+func (c *Call) Tombstones() int {
+	if c.kernel.cfg.Tombstones == nil {
+		return 0
+	}
+	return c.kernel.cfg.Tombstones.Standing(0).Count
+}

@@ -85,7 +85,9 @@ func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
 // the Sessions of their own group in the Projects that exist for them (AUTH-15).
 func sessionsOf(c *call.Call) session.Totals {
 	if c.Principal.Owner {
-		return c.Sessions().Totals()
+		t := c.Sessions().Totals()
+		t.Tombstones = c.Tombstones()
+		return t
 	}
 	var t session.Totals
 	for _, core := range c.Sessions().List(session.Filter{Authority: c.Principal.Actor.Authority}) {

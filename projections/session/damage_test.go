@@ -231,12 +231,15 @@ func TestFailedBatchIsHeldAndTriedAgain(t *testing.T) {
 	if s := w.keeper.Status(); s.LastPersistError == "" || s.Seq == s.Applied {
 		t.Fatalf("%+v", s)
 	}
+	if why := w.store.Totals().LastPersistError; why == nil || *why == "" {
+		t.Fatal("the counters do not tell of it")
+	}
 	if diff := w.check(); diff != "" {
 		t.Fatal(diff)
 	}
 	w.exec(`DROP TRIGGER stop`)
 	w.flush()
-	if s := w.keeper.Status(); s.LastPersistError != "" || s.Seq != s.Applied {
+	if s := w.keeper.Status(); s.LastPersistError != "" || s.Seq != s.Applied || w.store.Totals().LastPersistError != nil {
 		t.Fatalf("%+v", s)
 	}
 	w.crash()

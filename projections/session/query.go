@@ -307,6 +307,11 @@ type Totals struct {
 	MaxSessions int `json:"max_sessions"`
 	// MaxTail is how many events of a Session are retained.
 	MaxTail int `json:"tail_events_limit"`
+	// Tombstones of removed Sessions are kept by projections/retention, which fills this in.
+	Tombstones int `json:"tombstones"`
+	// LastPersistError says why the newest changes are in memory and in the log but not in
+	// state.db yet; null after a good write (RES-23).
+	LastPersistError *string `json:"last_persist_error"`
 }
 
 // Any reports whether there is a Session at all.
@@ -327,16 +332,30 @@ func (s *Store) Totals() Totals {
 	if o.file != nil {
 		s.tell(o.file.count(context.Background(), o, counts))
 	}
+	lastError := s.lastPersistError()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := Totals{Active: counts[Active], Closed: counts[Closed], Hot: s.hot.len(), HotTarget: s.hot.target, MaxSessions: s.hot.target,
-		MaxTail: MaxTail}
+		MaxTail: MaxTail, LastPersistError: lastError}
 	t.Sessions = t.Active + t.Closed
 	t.Cold = max(t.Sessions-t.Hot, 0)
 	return t
 }
 
 const countRows = `SELECT lifecycle, count(*) FROM session GROUP BY lifecycle`
+
+func (s *Store) lastPersistError() *string {
+	s.mu.Lock()
+	keeper := s.keeper
+	s.mu.Unlock()
+	if keeper == nil {
+		return nil
+	}
+	if why := keeper.LastPersistError(); why != "" {
+		return &why
+	}
+	return nil
+}
 
 // count adds the rows, less those that memory knows better.
 func (t *tables) count(ctx context.Context, o overlay, counts map[Lifecycle]int) error {

@@ -29,6 +29,8 @@ type Store struct {
 type Keeper interface {
 	// Mark asks for a batch though no commit came.
 	Mark()
+	// LastPersistError is why the last batch is not in the file; empty: it is.
+	LastPersistError() string
 	// Spoiled tells that the file cannot be read where no single Session can be read again.
 	Spoiled(error)
 }

@@ -329,6 +329,9 @@ func (k *Keeper) Status() Status {
 	return Status{Seq: k.written.Seq, Applied: k.at.Seq, LastPersistError: k.failing, LastCommit: k.last}
 }
 
+// LastPersistError is that of Status.
+func (k *Keeper) LastPersistError() string { return k.Status().LastPersistError }
+
 // Close writes what is left and gives the file free. The log calls it at its end, when all of
 // it is durable. What cannot be written the next start folds again.
 func (k *Keeper) Close() error {
