@@ -5,9 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -16,8 +14,6 @@ import (
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/mcp"
-	tokens "webcodex/projections/access"
-	registered "webcodex/projections/project"
 )
 
 func tokenCommand() command {
@@ -145,25 +141,23 @@ func remoteTokens(c *control) tokenWay {
 
 // offlineTokens opens the log itself, under its lock.
 func offlineTokens(ctx context.Context, dir string) (tokenWay, error) {
-	if err := ownDataDir(dir); err != nil {
+	if err := mayOpen(dir); err != nil {
 		return tokenWay{}, err
-	}
-	if _, err := os.Stat(filepath.Join(dir, "format")); errors.Is(err, fs.ErrNotExist) {
-		return tokenWay{}, failf(exitNoServer, "the data directory has no log yet: start a server with `webcodex up`")
 	}
 	actor, err := mcp.ReadOwner(dir)
 	if err != nil {
 		return tokenWay{}, err
 	}
-	fold, known := tokens.NewTokens(), registered.NewStore()
-	log, err := eventlog.Open(ctx, eventlog.Options{Dir: dir, Server: event.NewInstanceID(), Folds: []eventlog.Fold{fold, known}})
+	m := newModels(dir, 0, slog.New(slog.DiscardHandler))
+	log, err := eventlog.Open(ctx, eventlog.Options{Dir: dir, Server: event.NewInstanceID(), Base: m.keeper})
 	if errors.Is(err, eventlog.ErrLocked) {
 		return tokenWay{}, failf(exitNoServer, "another process holds the data directory and does not answer: try again in a moment")
 	}
 	if err != nil {
 		return tokenWay{}, err
 	}
-	t := access.NewTokens(aggregate.NewWriter(log, time.Now), fold, known.Known, actor, time.Now)
+	m.serve(log)
+	t := access.NewTokens(aggregate.NewWriter(log, time.Now), m.tokens, m.known.Known, actor, time.Now)
 	return tokenWay{
 		list:   func(context.Context) (access.TokenList, error) { return t.List(), nil },
 		create: t.Create, rotate: t.Rotate, revoke: t.Revoke, close: log.Close,

@@ -10,9 +10,11 @@ import (
 	"webcodex/projections/state"
 )
 
-// Schema makes the table (state.Model).
+// Schema makes the table (state.Model). It names the form of a body: another one is another
+// table, and the file is made again.
 func (t *Tokens) Schema() []string {
-	return []string{`CREATE TABLE access_token (id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID`}
+	return []string{fmt.Sprintf(`CREATE TABLE access_token /* form %d */
+		(id TEXT PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID`, tokensForm)}
 }
 
 func tokenSum(id, body string) int64 { return new(state.Fields).Text(id).Text(body).Hash() }

@@ -182,7 +182,8 @@ func openState(t testing.TB) *sql.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	for _, s := range NewTokens().Schema() {
+	db.SetMaxOpenConns(1) // so that the settings hold: a test's file survives nothing
+	for _, s := range append([]string{"PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY"}, NewTokens().Schema()...) {
 		if _, err := db.Exec(s); err != nil {
 			t.Fatal(err)
 		}
