@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"webcodex/eventlog"
 )
 
 // fullDiskScript mounts a small file system that only this process and its children see,
@@ -78,4 +82,55 @@ func TestServiceReturnsWhenThereIsRoom(t *testing.T) {
 	if n := strings.Count(said.String(), "waiting for free space"); n != 1 {
 		t.Errorf("it said so %d times: %s", n, said)
 	}
+}
+
+// The disk fills while calls are in flight. The server ends the life whose log it could not
+// write, waits, and comes back by itself once there is room; every acknowledged call is there,
+// none ran twice, and what is recorded agrees with the marks.
+func TestDiskFillsUnderLoad(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("a small disk of our own needs root")
+	}
+	h := newKillTest(t)
+	data := filepath.Join(h.dir, "data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("none", data, "tmpfs", 0, "size=96m,mode=0700"); err != nil {
+		t.Skipf("this machine mounts no small disk: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(data, unix.MNT_DETACH) })
+	await := func(what string, done func() bool) {
+		t.Helper()
+		for range 1200 {
+			if done() {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatalf("not in time: %s: %s", what, h.server.said)
+	}
+	fill := filepath.Join(data, "fill")
+	h.end = func() {
+		// All but nothing first: what is open may finish from the reserve. Then the last byte.
+		if err := exec.Command("sh", "-c", `cat /dev/zero > "$0"; true`, fill).Run(); err != nil {
+			t.Error(err)
+		}
+	}
+	h.round(0)
+	st, err := askStatus(t.Context(), data)
+	if err == nil && st.Log.Writing && st.Log.Space != eventlog.SpaceReserve {
+		t.Errorf("on a full disk the log says %+v", st.Log)
+	}
+	if err := os.Remove(fill); err != nil {
+		t.Fatal(err)
+	}
+	await("it serves again", func() bool {
+		st, err := askStatus(t.Context(), data)
+		return err == nil && st.Log.Writing && st.Log.Space == eventlog.SpaceOK && len(st.Projects) == 1
+	})
+	if err := h.server.stop(); err != nil {
+		t.Fatal(err)
+	}
+	h.verify(1)
 }

@@ -61,6 +61,10 @@ type killTest struct {
 	repo    string
 	server  *child
 	clients [killClients]*killClient
+	// end is what becomes of the server under load: it is killed where nothing else is said.
+	end func()
+	// ending tells that it has begun, so that a refused call is no failure.
+	ending atomic.Bool
 }
 
 // killClient is one window: its Session and every command it ever issued, in order.
@@ -68,6 +72,7 @@ type killClient struct {
 	name    string
 	session event.SessionID
 	issued  []*issued
+	ending  *atomic.Bool
 }
 
 // issued is one command that leaves its id in the marks once each time it runs.
@@ -87,8 +92,9 @@ func newKillTest(t *testing.T) *killTest {
 		t.Fatalf("git init: %v: %s", err, out)
 	}
 	for i := range h.clients {
-		h.clients[i] = &killClient{name: fmt.Sprintf("c%d", i)}
+		h.clients[i] = &killClient{name: fmt.Sprintf("c%d", i), ending: &h.ending}
 	}
+	h.end = func() { h.server.kill() }
 	return h
 }
 
@@ -134,8 +140,10 @@ func (h *killTest) round(round int) {
 	case <-ctx.Done():
 		h.t.Errorf("round %d: only %d answers; the server says: %s", round, answers.Load(), h.server.said)
 	}
-	h.server.kill()
+	h.ending.Store(true)
+	h.end()
 	wg.Wait()
+	h.ending.Store(false)
 	if h.t.Failed() {
 		h.t.FailNow()
 	}
@@ -182,6 +190,9 @@ func (c *killClient) work(ctx context.Context, r ready, round int, answered func
 		}
 		if err := decode(res, &out); err != nil {
 			return err
+		}
+		if !res.Success && c.ending.Load() {
+			return nil
 		}
 		if !res.Success || out.Event == "" {
 			return fmt.Errorf("a command did not succeed or was not recorded: %s", res.Output)

@@ -23,6 +23,8 @@ func (fleet) Runners() []call.RunnerInfo {
 func (fleet) Projects() []call.ProjectInfo { return make([]call.ProjectInfo, 2) }
 
 // TestStatus: what runs and what an acknowledgement is worth; no path and no Session's id.
+//
+// Covers: SES-47
 func TestStatus(t *testing.T) {
 	dir, store, server := t.TempDir(), session.NewStore(), event.NewInstanceID()
 	log, err := eventlog.Open(context.Background(), eventlog.Options{Dir: dir, Durability: eventlog.Process, MaxBytes: 64 << 20,
