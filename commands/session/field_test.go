@@ -19,7 +19,7 @@ const family = "👩‍👩‍👧‍👦"
 // fieldTexts are texts as they come from people and hosts.
 var fieldTexts = map[string]string{
 	"han":              strings.Repeat("修复失败的测试。", 60),
-	"right to left":    "תקן את הבדיקה \u202eevil\u202c ‏وأصلح‎",
+	"right to left":    "תקן את הבדיקה \u202eevil\u202c \u200fوأصلح\u200e",
 	"families":         strings.Repeat(family, 100),
 	"flags":            strings.Repeat("🇩🇪", 200),
 	"accents in parts": strings.Repeat("e\u0301", 300),
