@@ -182,3 +182,65 @@ func TestRatioColdOpen(t *testing.T) {
 		},
 		Yardstick: func() time.Duration { return big.selectRows(t, ids) }})
 }
+
+// calls feeds n recorded calls of a Session from a version on, one batch each eight, and gives
+// the time of feeding and writing.
+func (f *filled) calls(t testing.TB, id event.SessionID, from uint64, n int) time.Duration {
+	began := time.Now()
+	for i := range n {
+		if _, err := f.store.Target(id); err != nil {
+			t.Fatal(err)
+		}
+		f.feed(callCommit(id, from+uint64(i)))
+		if i%8 == 7 {
+			f.flush(t)
+		}
+	}
+	return time.Since(began)
+}
+
+// A recorded call costs the read models the same at any age of its Session and at any number
+// of others.
+func TestRatioRecordedCall(t *testing.T) {
+	bench.Skip(t)
+	const batch = 64
+	alone, among := newFilled(t), newFilled(t)
+	for n := range 100_000 {
+		among.feed(callCommit(sessionNo(1000+n), 1))
+	}
+	among.flush(t)
+	next := 0
+	fresh := func(f *filled, age uint64) func() time.Duration {
+		return func() time.Duration {
+			next++
+			id := sessionNo(1<<30 + next)
+			for v := range age {
+				f.feed(callCommit(id, v+1))
+				if v%512 == 511 {
+					f.flush(t)
+				}
+			}
+			f.flush(t)
+			return f.calls(t, id, age+1, batch)
+		}
+	}
+	// Those of some age are made once and grow: the rows just made would be measured too.
+	aged := func(id event.SessionID, age uint64) func() time.Duration {
+		for v := range age {
+			alone.feed(callCommit(id, v+1))
+		}
+		alone.flush(t)
+		return func() time.Duration {
+			took := alone.calls(t, id, age+1, batch)
+			age += batch
+			return took
+		}
+	}
+	middle, old := aged(sessionNo(1<<28), 2000), aged(sessionNo(1<<29), 20_000)
+	bench.Run(t, bench.Comparison{Name: "6 recorded call 2,000 of a Session vs call 10, read models", Bar: 1.2, AtMost: true,
+		Ours: middle, Yardstick: fresh(alone, 10)})
+	bench.Run(t, bench.Comparison{Name: "6 recorded call 20,000 of a Session vs call 2,000, read models", Bar: 1.2, AtMost: true,
+		Ours: old, Yardstick: middle})
+	bench.Run(t, bench.Comparison{Name: "6 recorded call with 100,000 Sessions vs with 1, read models", Bar: 1.2, AtMost: true,
+		Ours: fresh(among, 10), Yardstick: fresh(alone, 10)})
+}
