@@ -17,7 +17,7 @@ import (
 func TestPrunesAtRandomBorders(tb *testing.T) {
 	checks := 0
 	rapid.Check(tb, func(t *rapid.T) {
-		if checks++; checks > 12 && !soak {
+		if checks++; checks > 3 && !soak {
 			return
 		}
 		w := newWorld(tb, tiny)

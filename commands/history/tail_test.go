@@ -159,7 +159,7 @@ func TestBytesStayWithinTheirBound(t *testing.T) {
 	}
 	most := int64(0)
 	for n := range calls {
-		w.call(t, ids[n%len(ids)], "some/path/of/a/file.go", "another/one.go")
+		w.read(t, ids[n%len(ids)], "some/path/of/a/file.go", "another/one.go")
 		if n%every > 0 {
 			continue
 		}

@@ -165,6 +165,16 @@ func (w *world) call(t rapid.TB, id event.SessionID, paths ...string) {
 		Status: event.StatusSucceeded, DurationMS: 3, Observed: paths, Expectation: "none"})
 }
 
+// read is one recorded read: its start and its finish are one commit.
+func (w *world) read(t rapid.TB, id event.SessionID, paths ...string) {
+	t.Helper()
+	c := event.NewCallID()
+	w.commit(t, event.SessionAggregate(id),
+		event.ToolCallStarted{Call: c, Role: event.RoleBusiness, Tool: "read_files", Transport: "mcp", Input: event.Input{Paths: paths}},
+		event.ToolCallFinished{Call: c, Role: event.RoleBusiness, Tool: "read_files", Transport: "mcp", Status: event.StatusSucceeded,
+			DurationMS: 3, Observed: paths, Expectation: "none"})
+}
+
 // remove takes a Closed Session away.
 func (w *world) remove(t rapid.TB, id event.SessionID) {
 	t.Helper()
