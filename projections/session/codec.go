@@ -159,6 +159,9 @@ func DecodeItem(b []byte) (Item, error) {
 // decodeItem reads the first line alone; the event is read when it is looked at.
 func decodeItem(s string) (Item, error) {
 	head, text, ok := strings.Cut(s, "\n")
+	if !ok {
+		return Item{}, errItem
+	}
 	var n [4]int64
 	for i := range n {
 		var field string

@@ -27,7 +27,6 @@ type world struct {
 	log   []Stored // of all Sessions, by sequence
 	truth map[event.SessionID]View
 	gone  map[event.SessionID]bool
-	fed   uint64
 
 	keeper *state.Keeper
 	store  *Store

@@ -200,7 +200,6 @@ type capture struct {
 	source Source
 	upto   uint64
 	parts  []part
-	counts map[string]int64
 }
 
 // part is one Session as it was when the batch was taken.

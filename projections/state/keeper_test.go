@@ -82,17 +82,6 @@ func (m *sums) total(t testing.TB) (n uint64) {
 	return n
 }
 
-type lines struct {
-	mu sync.Mutex
-	strings.Builder
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Builder.Write(b)
-}
-
 func open(t testing.TB, path string, o Options) (*Keeper, *sums) {
 	t.Helper()
 	m := &sums{}
