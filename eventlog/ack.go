@@ -69,23 +69,23 @@ func parseAck(m *nats.Msg) (ack, error) {
 // look reads the aggregate's commits after the expected sequence and settles the entry if
 // its own command id is among them: another writer may have come between,
 // so the last message alone would prove nothing. False with the log not failed means that
-// the commit is not there.
-func (c *committer) look(e *entry) bool {
+// the commit is not there; other then tells that somebody else's is.
+func (c *committer) look(e *entry) (mine, other bool) {
 	for from := e.expect.Seq + 1; ; {
 		raw, err := c.nextOf(e.subject, from)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
-			return false
+			return false, other
 		case err != nil:
 			c.l.fail(err, "log_unreadable", "a commit was not acknowledged and the log cannot be read")
-			return false
+			return false, other
 		}
 		found, err := event.Decode(raw.Data)
 		if err == nil && found.ID == e.commit.ID && event.Hash(raw.Data) == e.hash {
 			e.seq, e.settled, e.err = raw.Sequence, true, nil
-			return true
+			return true, other
 		}
-		from = raw.Sequence + 1
+		from, other = raw.Sequence+1, true
 	}
 }
 

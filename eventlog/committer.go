@@ -248,19 +248,35 @@ func (c *committer) take(m *nats.Msg) {
 
 // refused settles an entry the stream did not take. Of two attempts it may be the second
 // that was refused and the first that stood, so the log is read before anything is said.
+//
+// The draft was made on the head that the folds have seen, and nothing else of its record is
+// on the way. A stream that ends it elsewhere has a commit that no fold of this life will see,
+// or lacks one that they saw: deciding again on the same state would go on for ever.
 func (c *committer) refused(e *entry, a ack) {
-	if c.look(e) || c.l.Err() != nil {
+	mine, other := c.look(e)
+	if mine || c.l.Err() != nil {
+		return
+	}
+	wrongLast := a.code == codeWrongLastSeq || a.code == codeWrongLastSeqConstant
+	if wrongLast && other {
+		c.foreign(fmt.Errorf("%s has commits after sequence %d", e.subject, e.expect.Seq))
 		return
 	}
 	e.settled = true
-	switch a.code {
-	case codeWrongLastSeq, codeWrongLastSeqConstant:
-		e.err = ErrConflict
-	case codeStoreFailed:
+	switch {
+	case wrongLast:
+		e.err = Damage{Aggregate: e.agg.String(), Seq: e.expect.Seq, Reason: damageHole}.fault()
+	case a.code == codeStoreFailed:
 		e.err = storageFull()
 	default:
 		e.err = fault.Wrap(fmt.Errorf("code %d: %s", a.code, a.text), fault.Internal, "the log refused the commit; nothing was written")
 	}
+}
+
+// foreign ends writing: one process is the law, and its folds have not seen what somebody
+// else wrote. The next start reads it like any other commit.
+func (c *committer) foreign(cause error) {
+	c.l.fail(cause, "foreign_commit", "somebody else writes to it")
 }
 
 // overdue looks for entries whose acknowledgement did not come.
@@ -270,7 +286,7 @@ func (c *committer) overdue() {
 		if e.settled || time.Since(e.sent) < ackTimeout {
 			continue
 		}
-		if c.look(e) || c.l.Err() != nil {
+		if mine, _ := c.look(e); mine || c.l.Err() != nil {
 			continue
 		}
 		if e.attempts >= maxAttempts {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
@@ -258,6 +259,51 @@ func TestForeignWriterEndsWriting(t *testing.T) {
 	if s := l.Status(); s.Reason != "foreign_commit" {
 		t.Errorf("status %+v", s)
 	}
+}
+
+// A stranger's commit of the very record that is written next ends writing too: a caller who
+// decides again would else be told of a conflict for ever, since no fold sees that commit. The
+// next start has it, and the record goes on behind it.
+//
+// Covers: EVT-30
+func TestForeignCommitOfTheSameRecordEndsWriting(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir)
+	a := event.SessionAggregate(event.NewSessionID())
+	mustAppend(t, l, a)
+	head, err := l.Head(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plant(t, l, a, head.Version+1, head.Hash)
+	if _, err := l.Append(context.Background(), draft(l, t, a)); fault.KindOf(err) != fault.PersistenceUncertain {
+		t.Errorf("append behind a foreign commit: %v", err)
+	}
+	if s := l.Status(); s.Reason != "foreign_commit" {
+		t.Errorf("status %+v", s)
+	}
+	_ = l.Close()
+	l = open(t, dir)
+	mustAppend(t, l, a)
+	if got := ids(t, l, a); len(got) != 3 {
+		t.Errorf("the record has %d commits", len(got))
+	}
+}
+
+// A record whose last commit the stream has lost is damaged, and says so: no decision on what
+// the folds show of it could ever be written.
+func TestLostLastCommitOfARecordIsDamage(t *testing.T) {
+	l := open(t, t.TempDir())
+	a := event.SessionAggregate(event.NewSessionID())
+	mustAppend(t, l, a)
+	mustAppend(t, l, event.SessionAggregate(event.NewSessionID()))
+	if err := l.stream.Purge(context.Background(), jetstream.WithPurgeSubject(subjectOf(a))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append(context.Background(), draft(l, t, a)); fault.KindOf(err) != fault.LogDamaged {
+		t.Errorf("append behind a lost commit: %v", err)
+	}
+	mustAppend(t, l, event.SessionAggregate(event.NewSessionID()))
 }
 
 // plant stores a commit past the committer.

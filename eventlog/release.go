@@ -141,7 +141,7 @@ func (c *committer) settle(e *entry) {
 		return
 	}
 	if e.seq != c.last+1 {
-		c.l.fail(fmt.Errorf("sequence %d after %d", e.seq, c.last), "foreign_commit", "somebody else writes to it")
+		c.foreign(fmt.Errorf("sequence %d after %d", e.seq, c.last))
 		e.done <- c.l.Err()
 		return
 	}

@@ -116,8 +116,8 @@ func (w *retryWorld) writer(t *testing.T, dice *rand.Rand, steps int) {
 
 // stands retries a command until it is in the log.
 func (w *retryWorld) stands(t *testing.T, d Draft) bool {
-	unknown := false // an attempt ended without an answer
-	for try := range 1000 {
+	unknown := false   // an attempt ended without an answer
+	for range 10_000 { // each means that something else was written, or that the log came back
 		l := w.now()
 		if unknown {
 			// Where it ended is known: read what came after the commit that was expected.
@@ -131,6 +131,7 @@ func (w *retryWorld) stands(t *testing.T, d Draft) bool {
 			}
 			unknown = false
 		}
+		applied, _ := l.applied.read()
 		head, err := l.Head(d.Aggregate)
 		if err == nil {
 			d.Expect = head
@@ -140,9 +141,7 @@ func (w *retryWorld) stands(t *testing.T, d Draft) bool {
 		case err == nil:
 			return true
 		case errors.Is(err, ErrConflict):
-			if try%20 == 19 { // a stranger's commit that this log has not seen
-				w.probe(l)
-			}
+			moved(l, applied)
 		case fault.KindOf(err) == fault.PersistenceUncertain, fault.KindOf(err) == fault.ShuttingDown:
 			unknown = true
 			w.unknown.Add(1)
@@ -166,7 +165,23 @@ func after(l *Log, d Draft) (found bool, err error) {
 	return found, err
 }
 
-// probe makes the log see that somebody else wrote: its next commit is not where it belongs.
+// moved waits for the commit that a conflict was about: one behind a sequence is applied, or
+// writing ends.
+func moved(l *Log, seq uint64) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-l.Failed():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	_ = l.WaitApplied(ctx, seq+1)
+}
+
+// probe makes the log see that somebody else wrote to a record that nobody writes to now: its
+// next commit is not where it belongs.
 func (w *retryWorld) probe(l *Log) {
 	a := event.ProjectAggregate(event.ProjectRef{Client: "probe", Project: "probe"})
 	if h, err := l.Head(a); err == nil {
