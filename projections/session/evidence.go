@@ -34,6 +34,7 @@ type run struct {
 	version     uint64
 	id          event.EventID
 	at          time.Time
+	call        event.CallID
 	tool        string
 	expectation string
 	input       event.Input // of its start, empty where that has left the tail
@@ -95,18 +96,15 @@ func (r run) missing() string {
 // semantic drops the recorder events of requests whose business pair is in the same tail, so
 // that one request counts once (EVT-10). Uncorrelated events all stay (EVT-13).
 func semantic(items []Item) []Item {
+	recorder := func(it Item) bool { return it.Role == event.RoleRecorder }
+	if !slices.ContainsFunc(items, recorder) {
+		return items
+	}
 	business := map[event.InvocationID]bool{}
-	recorders := 0
-	for _, it := range items {
-		if it.Inv != "" && it.Role == event.RoleBusiness {
+	for i := range items {
+		if it := &items[i]; it.Inv != "" && it.Role == event.RoleBusiness {
 			business[it.Inv] = true
 		}
-		if it.Role == event.RoleRecorder {
-			recorders++
-		}
-	}
-	if recorders == 0 {
-		return items
 	}
 	out := make([]Item, 0, len(items))
 	for _, it := range items {
@@ -118,59 +116,98 @@ func semantic(items []Item) []Item {
 	return out
 }
 
+// gather reads the tail once, newest first. Only what tells of work done is decoded: the
+// starts, half of a tail, are looked at where a validation needs its arguments.
 func gather(v View) evidence {
 	items := semantic(v.Tail.Items())
 	ev := evidence{items: items}
-	inputs := map[event.CallID]event.Input{}
+	var done work
 	for i := range items {
-		it := &items[i]
-		switch e := it.Event().(type) {
-		case event.InstructionAccepted:
-			ev.latest = it
-		case event.ToolCallStarted:
-			inputs[e.Call] = e.Input
-		case event.ToolCallFinished:
-			ev.counts.add(e)
-			if e.Validation != nil {
-				ev.runs = append(ev.runs, run{it.Seq, it.Version, it.ID(v.Core.ID), it.At, e.Tool, e.Expectation, inputs[e.Call], *e.Validation})
+		it := &items[len(items)-1-i]
+		switch it.Kind {
+		case KindTaskInstruction:
+			if ev.latest == nil {
+				ev.latest = it
 			}
-		case event.ExecutionFinished:
-			if e.Validation != nil {
-				ev.runs = append(ev.runs, run{it.Seq, it.Version, it.ID(v.Core.ID), it.At, e.Tool, e.Expectation, inputs[e.Call], *e.Validation})
+		case KindToolCallFinished:
+			e, ok := it.Event().(event.ToolCallFinished)
+			if !ok {
+				continue
 			}
-		default: // says nothing about what was tried or tested
+			done.add(&e)
+			if e.Validation != nil {
+				ev.runs = append(ev.runs, runOf(v, it, e.Call, e.Tool, e.Expectation, *e.Validation))
+			}
+		case KindValidationJobDone:
+			if e, ok := it.Event().(event.ExecutionFinished); ok && e.Validation != nil {
+				ev.runs = append(ev.runs, runOf(v, it, e.Call, e.Tool, e.Expectation, *e.Validation))
+			}
+		case KindToolCallStarted, KindSessionClosed, KindContextUpdated: // say nothing about what was tried or tested
 		}
 	}
-	ev.changed, ev.recent = pathsOf(items)
+	slices.Reverse(ev.runs)
+	ev.counts, ev.changed, ev.recent = done.counts, done.changed, done.recent
+	ev.startRuns()
 	ev.resolve(v.Core)
 	return ev
 }
 
-// pathsOf gives what was changed and what focused reads looked at, newest first, each once.
-func pathsOf(items []Item) (changed, recent []string) {
-	seenChanged, seenRecent := map[string]bool{}, map[string]bool{}
-	for _, it := range slices.Backward(items) {
-		e, ok := it.Event().(event.ToolCallFinished)
-		if !ok {
-			continue
-		}
-		for _, p := range e.Changed {
-			if relative(p) && !seenChanged[p] {
-				seenChanged[p] = true
-				changed = append(changed, p)
+func runOf(v View, it *Item, call event.CallID, tool, expectation string, done event.Validation) run {
+	return run{seq: it.Seq, version: it.Version, id: it.ID(v.Core.ID), at: it.At, call: call, tool: tool, expectation: expectation,
+		Validation: done}
+}
+
+// startRuns gives each run the input of its start, as far as that is retained.
+func (ev *evidence) startRuns() {
+	if len(ev.runs) == 0 {
+		return
+	}
+	inputs := map[event.CallID]event.Input{}
+	next := 0
+	for i := range ev.items {
+		it := &ev.items[i]
+		if it.Kind == KindToolCallStarted {
+			if e, ok := it.Event().(event.ToolCallStarted); ok {
+				inputs[e.Call] = e.Input
 			}
 		}
-		if e.Status != event.StatusSucceeded || !explores[e.Tool] {
-			continue
-		}
-		for _, p := range e.Observed {
-			if relative(p) && !seenRecent[p] {
-				seenRecent[p] = true
-				recent = append(recent, p)
+		for next < len(ev.runs) && ev.runs[next].seq == it.Seq {
+			ev.runs[next].input = inputs[ev.runs[next].call]
+			if next++; next == len(ev.runs) {
+				return
 			}
 		}
 	}
-	return changed, recent
+}
+
+// work is what finished calls did: what they count for, and which paths were changed and which
+// focused reads looked at, newest first, each once. It is fed the newest first.
+type work struct {
+	counts                  Counts
+	changed, recent         []string
+	seenChanged, seenRecent map[string]bool
+}
+
+func (w *work) add(e *event.ToolCallFinished) {
+	w.counts.add(e)
+	w.changed = fresh(w.changed, &w.seenChanged, e.Changed)
+	if e.Status == event.StatusSucceeded && explores[e.Tool] {
+		w.recent = fresh(w.recent, &w.seenRecent, e.Observed)
+	}
+}
+
+func fresh(list []string, seen *map[string]bool, paths []string) []string {
+	for _, p := range paths {
+		if (*seen)[p] || !relative(p) {
+			continue
+		}
+		if *seen == nil {
+			*seen = map[string]bool{}
+		}
+		(*seen)[p] = true
+		list = append(list, p)
+	}
+	return list
 }
 
 // resolve walks the runs in order: a failure stays until a proven pass of the same identity.
@@ -233,7 +270,7 @@ type Counts struct {
 	ChangeSummaryLike int `json:"change_summary_like"`
 }
 
-func (c *Counts) add(e event.ToolCallFinished) {
+func (c *Counts) add(e *event.ToolCallFinished) {
 	c.ToolCalls++
 	if e.Status == event.StatusSucceeded {
 		c.Succeeded++
@@ -241,10 +278,16 @@ func (c *Counts) add(e event.ToolCallFinished) {
 		c.Failed++
 	}
 	t := traitsOf(e.Tool)
-	for n, is := range map[*int]bool{&c.ReadLike: t.read, &c.WriteLike: t.write, &c.ShellLike: t.shell,
-		&c.GitLike: t.git, &c.ChangeSummaryLike: t.changes} {
-		if is {
-			*n++
-		}
+	c.ReadLike += one(t.read)
+	c.WriteLike += one(t.write)
+	c.ShellLike += one(t.shell)
+	c.GitLike += one(t.git)
+	c.ChangeSummaryLike += one(t.changes)
+}
+
+func one(is bool) int {
+	if is {
+		return 1
 	}
+	return 0
 }

@@ -5,7 +5,9 @@ import "container/list"
 // residency is the order in which the hot Sessions were used, the newest in front. Closed ones
 // have an order of their own and go first (SES-44).
 type residency struct {
-	target         int
+	target int
+	// full: nothing can make room before the file has more, so nobody looks for it again.
+	full           bool
 	active, closed *list.List
 }
 
@@ -86,12 +88,14 @@ func (s *Store) keep(e *entry) {
 // evict brings the count of hot Sessions to the target where the file has what they hold. One
 // may always stay: the target of a mutation (SES-26).
 func (s *Store) evict(room *entry) {
-	if s.file == nil {
+	if s.file == nil || s.hot.full && room != nil && room.unwritten() {
 		return
 	}
+	s.hot.full = false
 	for s.hot.len() > max(s.hot.target, 1) {
 		e := s.hot.victim(room)
 		if e == nil {
+			s.hot.full = room == nil || room.unwritten()
 			return
 		}
 		s.hot.drop(e)

@@ -313,6 +313,7 @@ func (s *Store) settle(e *entry) {
 	if e.unwritten() {
 		return
 	}
+	s.hot.full = false
 	delete(s.dirty, e.id)
 	if e.pins == 0 && !e.kept {
 		delete(s.held, e.id)
