@@ -322,6 +322,8 @@ func TestSharedKeyGroup(t *testing.T) {
 	if r := second.call("work_on_project", args{"session_id": id, "instruction": "go on"}); r.IsError {
 		t.Errorf("a member of the group: %s", r.Text)
 	}
+	// Nor other defaults for the commands of those who may run them.
+	second.refused("work_on_project", args{"session_id": id, "instruction": "x", "execution_context": args{"default_shell": "bash"}}, "insufficient_scope")
 	if r := first.call("work_on_project", again); r.IsError {
 		t.Errorf("with the write scope: %s", r.Text)
 	}
@@ -376,6 +378,9 @@ func TestStatusTellsNobodyElse(t *testing.T) {
 	}
 	if st := ask[status](b, "get_runtime_status", args{}); st.Sessions.Sessions != 1 || st.Projects != 1 || len(st.Runners) != 1 || st.Runners[0].Projects != 1 {
 		t.Errorf("%+v", st)
+	} else if whole := w.srv.store.Totals(); whole.HotTarget == 0 || st.Sessions.HotTarget != whole.HotTarget ||
+		st.Sessions.MaxSessions != whole.MaxSessions || st.Sessions.MaxTail != whole.MaxTail {
+		t.Errorf("the limits are %+v to one and %+v to another", whole, st.Sessions)
 	}
 	var said strings.Builder
 	s := streams{out: &said, err: &said}

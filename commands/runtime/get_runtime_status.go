@@ -82,14 +82,15 @@ func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
 }
 
 // sessionsOf counts what the caller may know of: the owner sees the whole server, anybody else
-// the Sessions of their own group in the Projects that exist for them (AUTH-15).
+// the Sessions of their own group in the Projects that exist for them, without where those lie
+// (AUTH-15). The limits hold for all.
 func sessionsOf(c *call.Call) session.Totals {
+	all := c.Sessions().Totals()
 	if c.Principal.Owner {
-		t := c.Sessions().Totals()
-		t.Tombstones = c.Tombstones()
-		return t
+		all.Tombstones = c.Tombstones()
+		return all
 	}
-	var t session.Totals
+	t := session.Totals{HotTarget: all.HotTarget, MaxSessions: all.MaxSessions, MaxTail: all.MaxTail}
 	for _, core := range c.Sessions().List(session.Filter{Authority: c.Principal.Actor.Authority}) {
 		if !c.Principal.Sees(core.Project) {
 			continue

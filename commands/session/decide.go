@@ -75,6 +75,11 @@ func DecideResume(c session.Core, r Resume) ([]event.Event, error) {
 		return nil, fault.New(fault.UpgradeDenied, "this credential may not turn a read_only Session into a normal one").
 			WithField("session_mode")
 	}
+	changes := r.Context != nil && *r.Context != c.Context
+	if changes && !r.MayWrite {
+		return nil, fault.New(fault.InsufficientScope, "other execution defaults need the scope project:write").
+			WithField("execution_context").WithNext("leave execution_context out to keep the Session's own")
+	}
 	guards := c.Guards
 	if mode != c.Mode {
 		guards = guardsOf(mode)
@@ -86,7 +91,7 @@ func DecideResume(c session.Core, r Resume) ([]event.Event, error) {
 		e.PreviousGuards, e.CapabilityChanged = &previous, true
 	}
 	events := []event.Event{e}
-	if r.Context != nil && *r.Context != c.Context {
+	if changes {
 		events = append(events, event.ContextUpdated{Context: *r.Context, Previous: c.Context})
 	}
 	return append(events, filesSeen(c.Instructions, r.Files)...), nil

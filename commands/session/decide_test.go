@@ -115,11 +115,18 @@ func TestDecideResume(t *testing.T) {
 			given: [][]event.Event{readOnly}, when: Resume{Instruction: "go", Mode: event.ModeNormal}, kind: fault.UpgradeDenied,
 		},
 		"context in the same unit": {
-			given: [][]event.Event{normal}, when: Resume{Instruction: "next", Context: defaults},
+			given: [][]event.Event{normal}, when: Resume{Instruction: "next", Context: defaults, MayWrite: true},
 			then: []event.Event{
 				event.InstructionAccepted{Text: "next", Continuation: Resumed, PreviousMode: event.ModeNormal, Mode: event.ModeNormal},
 				event.ContextUpdated{Context: *defaults},
 			},
+		},
+		"no other context without the scope": {
+			given: [][]event.Event{normal}, when: Resume{Instruction: "next", Context: defaults}, kind: fault.InsufficientScope,
+		},
+		"the same context without the scope": {
+			given: [][]event.Event{normal}, when: Resume{Instruction: "next", Context: &event.ExecutionContext{}},
+			then: []event.Event{event.InstructionAccepted{Text: "next", Continuation: Resumed, PreviousMode: event.ModeNormal, Mode: event.ModeNormal}},
 		},
 		"closed stays closed": {
 			given: [][]event.Event{normal, {event.SessionClosed{}}}, when: Resume{Instruction: "again"}, kind: fault.SessionClosed,

@@ -145,7 +145,7 @@ func KindOf(err error) Kind {
 
 func defaultRecovery(k Kind) Recovery {
 	switch k {
-	case InvalidArguments, InvalidInstruction, UnknownTool, UnknownSessionID, UnknownSessionRef, UnknownProject,
+	case InvalidArguments, InvalidInstruction, InvalidContext, UnknownTool, UnknownSessionID, UnknownSessionRef, UnknownProject,
 		UnknownProjectRef, UnknownJob, SessionProjectMismatch, InvalidPath, CommandSpawnFailed:
 		return FixArguments
 	case EditConflict:
