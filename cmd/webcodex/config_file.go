@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/BurntSushi/toml"
 )
@@ -94,7 +95,7 @@ func (e *effective) readFile(named string) (map[string]string, error) {
 		return nil, err
 	}
 	e.file = path
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for its writer
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !must:
 		return nil, nil

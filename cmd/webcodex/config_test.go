@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -176,7 +177,11 @@ func TestConfigRefuses(t *testing.T) {
 	if _, err := loadConfig("", map[string]string{"scrub.interval": "1s"}); err == nil || !strings.HasPrefix(err.Error(), "--scrub-interval: a duration of at least 1m") {
 		t.Errorf("%v", err)
 	}
-	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none.toml")} {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none.toml"), fifo} {
 		if _, err := loadConfig(dir, nil); codeOf(err) != exitUsage {
 			t.Errorf("%v", err)
 		}
