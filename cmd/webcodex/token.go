@@ -44,11 +44,27 @@ Whoever may run jobs can do to the Projects' files, and to this account, what yo
 				if err != nil {
 					return err
 				}
+				if err := tokenFlags(fs, args[0]); err != nil {
+					return err
+				}
 				in.Scopes, in.Projects = listOf(*scopes), listOf(*projects)
 				return tokenAction(ctx, s, dir, args, in, *asJSON)
 			}
 		},
 	}
+}
+
+// tokenFlags refuses a flag that the action does not look at: a rotate that seemed to narrow the
+// scopes would leave them as they are.
+func tokenFlags(fs *flag.FlagSet, what string) (err error) {
+	fs.Visit(func(f *flag.Flag) {
+		switch {
+		case f.Name == "data" || f.Name == "json" || what == "create" || what == "rotate" && f.Name == "expires":
+		case err == nil:
+			err = usagef("token %s: --%s changes nothing here: a token keeps what it was made with; make another one and revoke this", what, f.Name)
+		}
+	})
+	return err
 }
 
 func listOf(s string) (out []string) {

@@ -106,6 +106,9 @@ func TestTokenCommand(t *testing.T) {
 		"no action":    {[]string{"token"}, exitUsage},
 		"other action": {[]string{"token", "delete"}, exitUsage},
 		"no id":        {run("revoke"), exitUsage},
+		"no scopes":    {run("rotate", string(rotated.ID), "--scopes", "runtime:read"), exitUsage},
+		"no expiry":    {run("revoke", string(rotated.ID), "--expires", "1d"), exitUsage},
+		"no name":      {run("list", "--name", "x"), exitUsage},
 		"no such id":   {run("revoke", "wc_tok_"+strings.Repeat("0", 32)), exitUsage},
 		"no kind":      {run("create", "--name", "x", "--projects", "all"), exitUsage},
 		"no projects":  {run("create", "--name", "x", "--kind", "user"), exitUsage},
@@ -115,5 +118,8 @@ func TestTokenCommand(t *testing.T) {
 		if code := runProgram(t.Context(), c.args, strings.NewReader(""), &out, &said); code != c.code || out.Len() > 0 {
 			t.Errorf("%s: exit status %d, printed %q", name, code, out.String())
 		}
+	}
+	if err := connect(srv, rotated.Token); err != nil {
+		t.Errorf("a refused action ended the token: %v", err)
 	}
 }
