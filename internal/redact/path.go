@@ -23,7 +23,7 @@ func Path(p string) (string, bool) {
 	if p == "" || len(p) > MaxPathBytes || !utf8.ValidString(p) || strings.IndexFunc(p, unicode.IsControl) >= 0 {
 		return "", false
 	}
-	if p[0] == '/' || p[0] == '\\' || p == "~" || strings.HasPrefix(p, "~/") || drive.MatchString(p) || uri.MatchString(p) {
+	if p[0] == '/' || p[0] == '\\' || p == "~" || strings.HasPrefix(p, "~/") || strings.IndexByte(p, ':') >= 0 && (drive.MatchString(p) || uri.MatchString(p)) {
 		return "", false
 	}
 	for _, part := range strings.FieldsFunc(p, func(r rune) bool { return r == '/' || r == '\\' }) {
@@ -33,7 +33,7 @@ func Path(p string) (string, bool) {
 	}
 	parts := strings.Split(path.Clean(p), "/")
 	for i, part := range parts {
-		if !hashName.MatchString(part) && Secret(part) {
+		if Secret(part) && !hashName.MatchString(part) {
 			parts[i] = Mark
 		}
 	}

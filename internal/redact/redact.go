@@ -47,6 +47,13 @@ func Secret(s string) bool {
 // scrub replaces every secret. A secret broken up by characters that nobody sees is found
 // too; the text then loses those characters.
 func scrub(s string) string {
+	if plain(s) {
+		return s
+	}
+	return scrubAll(s)
+}
+
+func scrubAll(s string) string {
 	if bare := strings.Map(dropInvisible, s); bare != s {
 		if clean := scrubDeep(bare, maxDepth); clean != bare {
 			return clean
