@@ -117,8 +117,11 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 	if !ours || s.cfg.Sessions == nil {
 		return res, nil
 	}
-	total := 0
 	caller := callerOf(ctx)
+	if !mayCall(caller, listSessions.Spec) { // a completion is a list too
+		return res, nil
+	}
+	total := 0
 	for _, c := range s.cfg.Sessions.List(session.Filter{Authority: caller.Actor.Authority}) {
 		if !strings.HasPrefix(string(c.ID), arg.Value) || !caller.Sees(c.Project) {
 			continue
@@ -129,6 +132,17 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 	}
 	res.Completion.Total, res.Completion.HasMore = total, total > maxCompletions
 	return res, nil
+}
+
+// mayCall reports whether the caller holds what a tool asks for, where something else tells what
+// that tool does (AUTH-10).
+func mayCall(caller call.Principal, spec *call.Spec) bool {
+	for _, scope := range spec.Scopes {
+		if !caller.Scopes[scope] {
+			return false
+		}
+	}
+	return true
 }
 
 // invalidParams is a refusal on a method that has no isError result.

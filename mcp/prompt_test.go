@@ -3,10 +3,12 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"webcodex/commands/access"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/projections/session"
@@ -116,5 +118,37 @@ func TestHandoffSubscription(t *testing.T) {
 			t.Errorf("a second notification: %s", l)
 		}
 	case <-time.After(updateDelay + 200*time.Millisecond):
+	}
+}
+
+// TestScopesOfPromptAndResource: who may not list Sessions is not told their ids by a completion,
+// and who may not read a handoff does not hear when it changes.
+//
+// Covers: AUTH-10
+func TestScopesOfPromptAndResource(t *testing.T) {
+	r := newRig(t)
+	for _, lacking := range []string{"runtime:read", "project:read", ""} {
+		in := access.CreateIn{Kind: "shared-key", Name: "somebody", Projects: []string{"all"}, Scopes: []string{"session:collaborate"}}
+		for _, scope := range []string{"runtime:read", "project:read"} {
+			if scope != lacking {
+				in.Scopes = append(in.Scopes, scope)
+			}
+		}
+		i, err := r.second.Create(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := string(r.begin(event.Actor{Authority: authorityOf(t, r, i), Principal: strings.Repeat("0", 64), Credential: "owner"}))
+		resp := r.send(as(i.Token, request{body: `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":` +
+			`{"ref":{"type":"ref/prompt","name":"continue_session"},"argument":{"name":"session_id","value":""}}}`}))
+		if got := strings.Contains(resp.body, own); got != (lacking == "") || !strings.Contains(resp.body, `"values"`) {
+			t.Errorf("completion without %q: %s", lacking, resp.body)
+		}
+		opened := r.initializeAs(i.Token)
+		resp = r.send(as(i.Token, request{header: legacyHeader(legacy2, opened),
+			body: `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"webcodex://session/` + own + `/handoff"}}`}))
+		if got := !strings.Contains(resp.body, `"error"`); resp.status != http.StatusOK || got != (lacking != "runtime:read") {
+			t.Errorf("subscription without %q: %d %s", lacking, resp.status, resp.body)
+		}
 	}
 }

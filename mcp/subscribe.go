@@ -31,6 +31,9 @@ func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error
 		return nil
 	}
 	caller := callerOf(ctx)
+	if !mayCall(caller, readSessionHandoff.Spec) {
+		return sdk.ResourceNotFoundError(req.Params.URI)
+	}
 	core, there := s.cfg.Sessions.Core(event.SessionID(id))
 	if !there || core.Authority == "" || core.Authority != caller.Actor.Authority || !caller.Sees(core.Project) {
 		return sdk.ResourceNotFoundError(req.Params.URI)
