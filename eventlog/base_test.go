@@ -253,6 +253,15 @@ func TestBaseThatDoesNotFitIsReset(t *testing.T) {
 	}
 }
 
+// Who only reads feeds the base as well, so what it reads has to be durable first.
+func TestReadOnlyBaseIsNotAheadOfTheDisk(t *testing.T) {
+	dir := filled(t, 3, Always)
+	l := open(t, dir, over(newIndex()), func(o *Options) { o.ReadOnly = true })
+	if s := l.Status(); l.SyncedSeq() != s.Seq || s.Seq == 0 {
+		t.Errorf("synced %d of %d", l.SyncedSeq(), s.Seq)
+	}
+}
+
 // A base that cannot be read costs time and nothing else.
 func TestUnreadableBaseIsReset(t *testing.T) {
 	dir, base := t.TempDir(), newIndex()

@@ -67,6 +67,14 @@ func (c checkpoint) lostTail(last uint64, boot string) (bool, error) {
 	return mayLose && otherBoot, nil
 }
 
+// proves tells that what a base has seen was durable in this very log: it is never ahead of
+// synced_seq, and closer behind it than this file, which follows about once a second. Without
+// the file nothing else tells how far the log went. After a clean stop it knows the end, and a
+// base beyond it belongs to another log.
+func (c checkpoint) proves(at BaseCheckpoint) bool {
+	return !c.Clean && c.Durability != Process && (c.Epoch == "" || at.Epoch == c.Epoch)
+}
+
 // writeCheckpoint records a commit that is on the disk.
 func (l *Log) writeCheckpoint(seq uint64, hash string, clean bool) error {
 	l.checkpointMu.Lock()

@@ -67,6 +67,50 @@ func TestTruncatedTailIsNoticed(t *testing.T) {
 	wantDamage(t, dir, Always, "tail_lost")
 }
 
+// The checkpoint file follows once a second and the read models within milliseconds: what is
+// cut off behind the file and before them was durable too, and is missed; also where the file itself is gone, or the log.
+func TestTailTruncatedBehindTheCheckpointIsNoticed(t *testing.T) {
+	dir, base := t.TempDir(), newIndex()
+	l := open(t, dir, over(base), func(o *Options) { o.Durability = Always })
+	a := aggregates(1)[0]
+	at, err := os.ReadFile(filepath.Join(dir, checkpointName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, l, a)
+	size, err := os.Stat(blockFile(dir, "1.blk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, l, a)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, checkpointName), at, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(blockFile(dir, "1.blk"), size.Size()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(blockFile(dir, "index.db")); err != nil {
+		t.Fatal(err)
+	}
+	for _, without := range []string{"", checkpointName, storeName, ledgerName} { // each beside the ones before
+		if without != "" {
+			if err := os.RemoveAll(filepath.Join(dir, without)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := Open(context.Background(), Options{Dir: dir, Base: base.restarted()})
+		if err == nil {
+			_ = l.Close()
+		}
+		if f := fault.As(err); err == nil || f.Kind != fault.LogDamaged || f.Reason != damageTail {
+			t.Errorf("without %q: %v", without, err)
+		}
+	}
+}
+
 // Blocks gone altogether are not an empty log.
 func TestMissingLogIsNoticed(t *testing.T) {
 	dir := filled(t, 3, Always)

@@ -93,7 +93,8 @@ func (d *dir) readFormat() (format, error) {
 		return f, fault.Wrap(err, fault.Unavailable, "the data directory's format file cannot be read")
 	}
 	if err := json.Unmarshal(b, &f); err != nil || f.Format < 1 {
-		return f, fault.New(fault.LogDamaged, "the data directory's format file is not readable as one")
+		return f, fault.New(fault.LogDamaged, "the data directory's format file is not readable as one").
+			WithNext("restore the data directory from a backup, or move %s away: the next start writes it again", formatName)
 	}
 	if f.Format > FormatVersion {
 		return f, fault.New(fault.Unavailable,

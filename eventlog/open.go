@@ -73,7 +73,7 @@ func (l *Log) open(ctx context.Context) error {
 	if l.opts.ReadOnly && hasCP && cp.Durability.Valid() {
 		l.opts.Durability, l.opts.Reason = cp.Durability, "the last server's"
 	}
-	if !l.opts.ReadOnly && !cp.Clean {
+	if l.writes() && !cp.Clean {
 		if err := reread(l.dir.blocks(), cp.Block); err != nil {
 			return fault.Wrap(err, fault.Unavailable, "the log's blocks cannot be made durable")
 		}
@@ -189,7 +189,7 @@ func (l *Log) startStream(ctx context.Context, f format, cp checkpoint) (jetstre
 // syncFound makes durable what the last life left in the page cache, before anything is
 // folded: a killed process need not have synced it. Blocks before the checkpoint's are.
 func (l *Log) syncFound(cp checkpoint, last uint64) error {
-	if l.opts.ReadOnly {
+	if !l.writes() {
 		return nil
 	}
 	block, err := syncFrom(l.dir.blocks(), cp.Block)
@@ -200,6 +200,10 @@ func (l *Log) syncFound(cp checkpoint, last uint64) error {
 	l.synced.Store(last)
 	return nil
 }
+
+// writes tells that something is kept of what is read: a base may not be ahead of what is
+// durable, also where nothing is appended.
+func (l *Log) writes() bool { return !l.opts.ReadOnly || l.opts.Base != nil }
 
 // startWriting makes the state of this life durable and runs the committer.
 func (l *Log) startWriting(ctx context.Context, last uint64, lost bool) error {

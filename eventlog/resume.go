@@ -162,6 +162,9 @@ func (l *Log) judgeBase(ctx context.Context, s jetstream.StreamState, cp checkpo
 		return at, "", nil
 	case lost:
 		return at, ResetTailLost, nil
+	case at.Seq > s.LastSeq && cp.proves(at):
+		return at, "", fault.New(fault.LogDamaged, "the log ends at sequence %d, but the read models have seen sequence %d, which was durable", s.LastSeq, at.Seq).
+			WithReason(damageTail).WithNext("keep the data directory as it is and restore it from a backup")
 	case at.Seq > s.LastSeq:
 		return at, ResetBeyondEnd, nil
 	case at.Seq < s.FirstSeq: // its commit is gone, so nothing can be compared
