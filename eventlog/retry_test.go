@@ -121,7 +121,10 @@ func (w *retryWorld) stands(t *testing.T, d Draft) bool {
 		l := w.now()
 		if unknown {
 			// Where it ended is known: read what came after the commit that was expected.
+			w.mu.RLock() // a log that is closed under its reader is silent for long
+			l = w.l
 			found, err := after(l, d)
+			w.mu.RUnlock()
 			if err != nil {
 				w.back(t, l)
 				continue
