@@ -1,6 +1,10 @@
 package call
 
-import "time"
+import (
+	"time"
+
+	"webcodex/projections/session"
+)
 
 // Purposes is the closed set of a run's declared purpose (EXE-27).
 var Purposes = []string{"validation", "test", "build", "format", "release", "diagnostic", "operation", "other"}
@@ -10,15 +14,15 @@ const (
 	// DefaultGrace is how long an answer waits before an execution becomes a Job (tools.md).
 	DefaultGrace = 10 * time.Second
 	// MaxChangedPaths per finish event (EVT-26); the largest edit touches 32 paths.
-	MaxChangedPaths = 32
+	MaxChangedPaths = session.MaxChangedPaths
 	// MaxObservedPaths per finish event and the bytes of one (EVT-25).
-	MaxObservedPaths = 201
+	MaxObservedPaths = session.MaxObservedPaths
 	MaxPathBytes     = 512
 	// MaxErrorSummary is the characters of error text on an event (EVT-20).
-	MaxErrorSummary = 240
+	MaxErrorSummary = session.MaxTitleChars
 	// MaxInputString, MaxInputItems bound Input evidence (EVT-17).
-	MaxInputString = 120
-	MaxInputItems  = 8
+	MaxInputString = session.MaxAtomChars
+	MaxInputItems  = session.MaxInputItems
 	// MaxCallsPerPrincipal at once (faults.md 4).
 	MaxCallsPerPrincipal = 32
 	// MaxWaitersPerPrincipal and MaxWaiters are of calls that only wait (faults.md 4).

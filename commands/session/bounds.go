@@ -1,19 +1,23 @@
 package session
 
-import "time"
+import (
+	"time"
+
+	"webcodex/projections/session"
+)
 
 // Bounds of Session commands.
 const (
 	// MaxInstruction is the characters of one instruction (STA-11, EVT-22).
-	MaxInstruction = 4000
+	MaxInstruction = session.MaxInstructionChars
 	// MaxTitle is the characters of a Session's title (LST-06).
-	MaxTitle = 240
+	MaxTitle = session.MaxTitleChars
 	// MaxCwd and MaxResource bound the execution defaults.
 	MaxCwd      = 4096
-	MaxResource = 80
+	MaxResource = session.MaxResourceChars
 	// MaxInstructionFiles are the instruction files that a Session keeps in mind.
-	MaxInstructionFiles = 4
-	maxInstructionPath  = 120 // bytes
+	MaxInstructionFiles = session.MaxInstructionFiles
+	maxInstructionPath  = session.MaxInstructionPath // bytes
 	// MaxStartBytes bounds what work_on_project answers, on its real JSON (STA-22).
 	MaxStartBytes = 30 << 10
 	// maxConflictBytes bounds the conflicted paths of an answer on their real JSON; the count

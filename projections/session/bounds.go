@@ -62,6 +62,19 @@ const (
 	// MaxAttemptChars of the instruction in a feedback (CON-06).
 	MaxAttemptChars = 500
 
+	// What a stored event may hold at most: the characters of an instruction (STA-11, EVT-22),
+	// the paths of a finish (EVT-25, EVT-26), the items of a list of evidence (EVT-17), the
+	// instruction files and the bytes of their paths (STA-14).
+	MaxInstructionChars = 4000
+	MaxChangedPaths     = 32
+	MaxObservedPaths    = 201
+	MaxInputItems       = 8
+	MaxInstructionFiles = 4
+	MaxInstructionPath  = 120
+	MaxResourceChars    = 80
+	// MaxOpaqueBytes of a stored identity or digest; a longer one is none of ours (RES-13).
+	MaxOpaqueBytes = 256
+
 	// MaxEnded Jobs whose end a Session remembers by id.
 	MaxEnded = 32
 	// MaxUnknown outcomes that a Session remembers by name; older ones stay counted.

@@ -196,6 +196,7 @@ func (i Item) decoded() (Item, error) {
 	if !ok || TailKind(se) != i.Kind || i.Kind == "" {
 		return Item{}, errEvent
 	}
+	se, _ = sanitise(se)
 	i.event, i.text = se, ""
 	return i, nil
 }
@@ -239,6 +240,7 @@ func DecodeView(b []byte) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	c.Observed = t.Observed // never less than what is retained (RES-14)
 	return View{Core: c, Tail: t, Seq: f.Core.Seq, Hash: f.Core.Hash}, nil
 }
 
@@ -328,7 +330,7 @@ func (f *coreForm) core() (Core, error) {
 	if f.Task != nil {
 		c.Task = &Excerpt{f.Task.Text, f.Task.Truncated}
 	}
-	return c, nil
+	return c.sanitised(), nil
 }
 
 func formOfItem(it Item) itemForm {
@@ -340,6 +342,7 @@ func (f *itemForm) item() (Item, error) {
 	if !ok {
 		return Item{}, errEvent
 	}
+	e, _ = sanitise(e)
 	it := Item{Seq: f.Seq, Version: f.Version, Index: f.Index, Kind: TailKind(e), At: timeOf(f.At), Inv: f.Inv, event: e}
 	switch e := e.(type) {
 	case event.ToolCallStarted:

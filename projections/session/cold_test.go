@@ -274,12 +274,19 @@ func own(e event.Event, i int) event.Event {
 //
 // Covers: SES-25, SES-27, SES-30, SES-31
 func TestRowsPlusCommitsAreTheFold(t *testing.T) {
+	left := 25 // each world is a real file, opened again and again
+	if os.Getenv("WEBCODEX_SOAK") != "" {
+		left = 1 << 20
+	}
 	rapid.Check(t, func(rt *rapid.T) {
+		if left--; left < 0 {
+			return
+		}
 		w := newWorld(t, rapid.IntRange(0, 3).Draw(rt, "target"))
 		defer w.keeper.Close()
-		left := drawWorld(rt, t)
-		ids := make([]event.SessionID, 0, len(left))
-		for id := range left {
+		todo := drawWorld(rt, t)
+		ids := make([]event.SessionID, 0, len(todo))
+		for id := range todo {
 			ids = append(ids, id)
 		}
 		slices.Sort(ids)
@@ -287,9 +294,9 @@ func TestRowsPlusCommitsAreTheFold(t *testing.T) {
 			id := rapid.SampledFrom(ids).Draw(rt, "session")
 			switch k := rapid.IntRange(0, 19).Draw(rt, "step"); {
 			case k <= 10:
-				if len(left[id]) > 0 {
-					w.commit(left[id][0])
-					left[id] = left[id][1:]
+				if len(todo[id]) > 0 {
+					w.commit(todo[id][0])
+					todo[id] = todo[id][1:]
 				}
 			case k <= 13:
 				w.flush()

@@ -125,16 +125,23 @@ func (c Core) Apply(cm event.Commit) Core {
 func (c Core) apply(cm event.Commit, e event.SessionEvent) Core {
 	switch e := e.(type) {
 	case event.SessionCreated:
-		if c.Exists() { // only the first one creates; nothing reopens a Session (SES-23)
+		// Only the first one creates, nothing reopens a Session (SES-23), and one with a mode that
+		// is none is discarded (RES-07).
+		if c.Exists() || !validMode(e.Mode) {
 			return c
 		}
 		c.ID = event.SessionID(cm.Aggregate.ID)
 		c.Nonce, c.Authority, c.Principal = e.Nonce, e.Authority, e.Principal
 		c.Project, c.Root, c.Title = e.Project, e.Root, e.Title
-		c.Mode, c.Guards, c.Context = e.Mode, e.Guards, e.Context
+		c.Mode, c.Guards, c.Context = e.Mode, guarded(e.Mode, e.Guards), e.Context
 		c.Lifecycle, c.CreatedAt = Active, cm.At
 	case event.InstructionAccepted:
-		c.Mode, c.Guards = e.Mode, e.Guards
+		switch {
+		case validMode(e.Mode):
+			c.Mode, c.Guards = e.Mode, guarded(e.Mode, e.Guards)
+		case e.Mode != "":
+			return Core{} // discarded (RES-07)
+		}
 		if c.Task == nil {
 			t := excerpt(e.Text, MaxExcerptChars)
 			c.Task = &t

@@ -38,6 +38,7 @@ func NewStep(s Stored) Step {
 		if !ok {
 			continue
 		}
+		se, _ = sanitise(se)
 		st.Events = append(st.Events, StepEvent{name, tell(se)})
 	}
 	return st

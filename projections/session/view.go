@@ -27,6 +27,7 @@ func (v View) Apply(seq uint64, hash string, c event.Commit) View {
 	if !v.rooted(c) {
 		return v.begin(seq, hash, c)
 	}
+	c = sanitised(c)
 	return View{Core: v.Core.Apply(c), Tail: v.Tail.Apply(c), Seq: seq, Hash: hash}
 }
 

@@ -85,8 +85,11 @@ func (c *capture) write(w *writer, p *part) error {
 	}
 	if !p.view.Core.Exists() {
 		p.waits = !p.view.Gathered().Empty()
-		p.row.version = p.view.Core.Version
-		return nil
+		p.row = rowState{version: p.view.Core.Version}
+		if p.waits {
+			return nil
+		}
+		return w.remove(p.id) // discarded, or never any
 	}
 	items := p.view.Tail.Items()
 	if !p.rewrite {
@@ -128,7 +131,10 @@ func (c *capture) writeCold(w *writer, p *part) error {
 	}
 	if !v.Core.Exists() {
 		p.waits = !v.Gathered().Empty()
-		p.row.version = last(p.pending)
+		p.row = rowState{version: last(p.pending)}
+		if ok { // discarded
+			return w.remove(p.id)
+		}
 		return nil
 	}
 	return w.save(p, v, newer(v.Tail.Items(), from))
