@@ -18,6 +18,8 @@ var actor = event.Actor{Authority: strings.Repeat("a", 64), Principal: strings.R
 
 // Two writers stand for two servers: their locks do not know each other, so only the expected
 // sequence decides.
+//
+// Covers: SES-28
 func TestDoDecidesAgainOnALostRace(t *testing.T) {
 	e := calltest.New(t, nil)
 	id := event.NewSessionID()

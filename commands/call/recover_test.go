@@ -30,7 +30,7 @@ func dead(t *testing.T, e *calltest.Env, id event.SessionID, spec *call.Spec) ev
 	return x
 }
 
-// Covers: EXE-39
+// Covers: EXE-39, RES-22
 func TestRecoverClosesWithWhatTheJournalProves(t *testing.T) {
 	one := 1
 	for name, tc := range map[string]struct {

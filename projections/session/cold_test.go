@@ -47,6 +47,12 @@ func newWorld(t testing.TB, target int) *world {
 // open begins a life: what the file has not seen is fed again.
 func (w *world) open() {
 	w.t.Helper()
+	w.openAt(func(uint64) {})
+}
+
+// openAt is open, with a look at where the file stands before anything is fed.
+func (w *world) openAt(look func(seq uint64)) {
+	w.t.Helper()
 	w.store = NewStore()
 	w.store.SetHotTarget(w.target)
 	w.store.SetSource(func(_ context.Context, id event.SessionID, fn func(Stored) error) error {
@@ -70,6 +76,7 @@ func (w *world) open() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	look(cp.Seq)
 	for _, s := range w.log[cp.Seq:] {
 		w.feed(s)
 	}
