@@ -35,6 +35,13 @@ func (f Filter) match(c Core) bool {
 func (f Filter) where() (string, []any) {
 	w, args := "1", []any(nil)
 	and := func(cond string, a ...any) { w, args = w+" AND "+cond, append(args, a...) }
+	if !f.AnyAuthority && !f.Project.Zero() {
+		and("scope = ?", scopeOf(f.Authority, string(f.Project.Client), string(f.Project.Project)))
+		if f.Lifecycle != "" {
+			and("lifecycle = ?", string(f.Lifecycle))
+		}
+		return w, args
+	}
 	if !f.AnyAuthority {
 		and("authority = ?", f.Authority)
 	}

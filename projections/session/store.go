@@ -60,6 +60,7 @@ type entry struct {
 
 // rowState is what the file has of a Session; the zero value: nothing that is known of.
 type rowState struct {
+	num       int64 // of the row; 0: not known
 	version   uint64
 	first     uint64 // absolute sequence of the oldest tail row
 	lifecycle Lifecycle
@@ -217,19 +218,19 @@ func (s *Store) cold(file *tables, id event.SessionID) (View, rowState, error) {
 	if file == nil {
 		return View{}, rowState{}, nil
 	}
-	v, err := file.view(context.Background(), id)
+	num, v, err := file.view(context.Background(), id)
 	if err != nil {
 		if v, err = s.again(id, err); err != nil {
 			return View{}, rowState{}, err
 		}
 		return v, rowState{}, nil
 	}
-	return v, rowOf(v), nil
+	return v, rowOf(num, v), nil
 }
 
-func rowOf(v View) rowState {
+func rowOf(num int64, v View) rowState {
 	c := v.Core
-	return rowState{version: c.Version, first: firstOf(c), lifecycle: c.Lifecycle, ended: c.Ended}
+	return rowState{num: num, version: c.Version, first: firstOf(c), lifecycle: c.Lifecycle, ended: c.Ended}
 }
 
 // firstOf is the absolute sequence that the oldest retained event has, or would have.

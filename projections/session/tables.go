@@ -1,10 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"webcodex/eventlog/event"
 	"webcodex/projections/state"
@@ -12,13 +14,15 @@ import (
 
 // schema of a Session's rows. What List and the like pick by lies in columns; the core and
 // each tail event are one text of their own, in the forms of codec.go.
+//
+// Each commit moves its Session in every index that has its time, so there is one such index,
+// for the question that callers ask: the Sessions of an authority in a Project. It is by a
+// number made of the three texts. Other lists go through all rows.
 var schema = []string{
 	`CREATE TABLE session (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, authority TEXT NOT NULL, client TEXT NOT NULL,
 		project TEXT NOT NULL, lifecycle TEXT NOT NULL, updated INTEGER NOT NULL, busy INTEGER NOT NULL, core TEXT NOT NULL,
-		hash INTEGER NOT NULL)`,
-	`CREATE INDEX session_project ON session (authority, client, project, updated DESC, id, lifecycle)`,
-	`CREATE INDEX session_authority ON session (authority, updated DESC, id, lifecycle, client, project)`,
-	`CREATE INDEX session_updated ON session (updated DESC, id, lifecycle, client, project)`,
+		hash INTEGER NOT NULL, scope INTEGER NOT NULL)`,
+	`CREATE INDEX session_scope ON session (scope, updated DESC, id, lifecycle)`,
 	`CREATE INDEX session_busy ON session (id) WHERE busy = 1`,
 	`CREATE TABLE session_tail (session INTEGER NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, hash INTEGER NOT NULL,
 		PRIMARY KEY (session, seq)) WITHOUT ROWID`,
@@ -89,6 +93,19 @@ func rowFor(v View) stored {
 		core: string(AppendCore(make([]byte, 0, 2048), c, v.Seq, v.Hash))}
 }
 
+// scopeOf is what the index session_scope has for an authority and a Project. Two scopes of one
+// number would be a matter of chance that nobody meets; rows that are shown are compared again.
+func scopeOf(authority, client, project string) int64 {
+	return new(state.Fields).Text(authority).Text(client).Text(project).Hash()
+}
+
+func (r *stored) scope() int64 { return scopeOf(r.authority, r.client, r.project) }
+
+// columns are the values of rowColumns.
+func (r *stored) columns() []any {
+	return append(make([]any, 0, 11), r.id, r.authority, r.client, r.project, r.life, r.updated, r.busy, r.core, r.hash())
+}
+
 func (r *stored) hash() int64 {
 	busy := uint64(0)
 	if r.busy {
@@ -125,20 +142,20 @@ func (t *tables) core(ctx context.Context, id event.SessionID) (Core, uint64, st
 	return v.Core, v.Seq, v.Hash, err
 }
 
-// view reads a Session's rows as of one moment.
-func (t *tables) view(ctx context.Context, id event.SessionID) (View, error) {
+// view reads a Session's rows as of one moment; num 0: there are none.
+func (t *tables) view(ctx context.Context, id event.SessionID) (num int64, v View, err error) {
 	tx, err := t.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return View{}, err
+		return 0, View{}, err
 	}
 	defer tx.Rollback()
 	num, v, ok, err := scanRow(id, tx.StmtContext(ctx, t.row).QueryRowContext(ctx, string(id)))
 	if err != nil || !ok {
-		return View{}, err
+		return 0, View{}, err
 	}
 	rows, err := tx.StmtContext(ctx, t.tail).QueryContext(ctx, num)
 	if err != nil {
-		return View{}, err
+		return 0, View{}, err
 	}
 	defer rows.Close()
 	items := make([]Item, 0, min(v.Core.Observed, MaxTail))
@@ -147,22 +164,22 @@ func (t *tables) view(ctx context.Context, id event.SessionID) (View, error) {
 		var text string
 		var hash int64
 		if err := rows.Scan(&text, &hash); err != nil {
-			return View{}, err
+			return 0, View{}, err
 		}
 		it, err := scanItem(text, hash, mine)
 		if err != nil {
-			return View{}, err
+			return 0, View{}, err
 		}
 		items = append(items, it)
 	}
 	if err := rows.Err(); err != nil {
-		return View{}, err
+		return 0, View{}, err
 	}
 	if v.Tail, err = NewTail(items, v.Core.Observed); err != nil || uint64(v.Tail.Len()) != min(v.Core.Observed, MaxTail) ||
 		v.Tail.Observed != v.Core.Observed {
-		return View{}, errors.Join(state.ErrRow, err, errGap)
+		return 0, View{}, errors.Join(state.ErrRow, err, errGap)
 	}
-	return v, nil
+	return num, v, nil
 }
 
 // ownHash ties a tail row to its Session, so that it never counts as another's.
@@ -214,12 +231,16 @@ type part struct {
 
 // Write implements state.Capture.
 func (c *capture) Write(ctx context.Context, tx *sql.Tx) error {
-	w, err := newWriter(ctx, tx)
-	if err != nil {
-		return fmt.Errorf("sessions: %w", err)
-	}
+	w := newWriter(ctx, tx)
 	defer w.close()
+	// Rows that lie beside each other are written one after the other.
+	slices.SortFunc(c.parts, func(a, b part) int {
+		return cmp.Or(cmp.Compare(a.row.num, b.row.num), cmp.Compare(a.id, b.id))
+	})
 	for i := range c.parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := c.write(w, &c.parts[i]); err != nil {
 			return fmt.Errorf("sessions: %w", err)
 		}

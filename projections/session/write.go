@@ -5,52 +5,95 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 
 	"webcodex/eventlog/event"
 	"webcodex/projections/state"
 )
 
-// writer holds the statements of one batch.
+// writer holds the statements of one batch, each prepared when it is needed first.
 type writer struct {
-	ctx                                                 context.Context
-	tx                                                  *sql.Tx
-	row, put, putTail, cutTail, dropTail, end, drop, un *sql.Stmt
-	counts                                              map[Lifecycle]int64
-	recount                                             bool // a damaged row was replaced
+	// ctx never ends: a statement that can be interrupted costs a goroutine. Whether the batch
+	// is to go on is asked between Sessions.
+	ctx     context.Context
+	tx      *sql.Tx
+	stmts   [len(statements)]*sql.Stmt
+	counts  map[Lifecycle]int64
+	recount bool // a damaged row was replaced
 }
 
-func newWriter(ctx context.Context, tx *sql.Tx) (*writer, error) {
-	w := &writer{ctx: ctx, tx: tx, counts: map[Lifecycle]int64{}}
-	for _, p := range []struct {
-		to  **sql.Stmt
-		sql string
-	}{
-		{&w.row, `SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`},
-		{&w.put, `INSERT INTO session (` + rowColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
-			authority = excluded.authority, client = excluded.client, project = excluded.project, lifecycle = excluded.lifecycle,
-			updated = excluded.updated, busy = excluded.busy, core = excluded.core, hash = excluded.hash RETURNING num`},
-		{&w.putTail, `INSERT OR REPLACE INTO session_tail (session, seq, event, hash) VALUES (?, ?, ?, ?)`},
-		{&w.cutTail, `DELETE FROM session_tail WHERE session = ? AND seq < ?`},
-		{&w.dropTail, `DELETE FROM session_tail WHERE session = ?`},
-		{&w.end, `INSERT OR REPLACE INTO session_ended (execution, session) VALUES (?, ?)`},
-		{&w.un, `DELETE FROM session_ended WHERE execution = ?`},
-		{&w.drop, `DELETE FROM session WHERE num = ?`},
-	} {
-		var err error
-		if *p.to, err = tx.PrepareContext(ctx, p.sql); err != nil {
-			return nil, errors.Join(err, w.close())
+const (
+	stmtRow = iota
+	stmtFind
+	stmtNew
+	stmtUpdate
+	stmtTail
+	stmtTail2
+	stmtTail8
+	stmtCutTail
+	stmtDropTail
+	stmtEnd
+	stmtUnEnd
+	stmtDrop
+)
+
+const putTail = `INSERT OR REPLACE INTO session_tail (session, seq, event, hash) VALUES (?, ?, ?, ?)`
+
+var statements = [...]string{
+	stmtRow:  `SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`,
+	stmtFind: `SELECT num, lifecycle FROM session WHERE id = ?`,
+	stmtNew: `INSERT INTO session (` + rowColumns + `, scope) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO NOTHING`,
+	stmtUpdate: `UPDATE session SET authority = ?, client = ?, project = ?, lifecycle = ?, updated = ?, busy = ?,
+		core = ?, hash = ?, scope = ? WHERE num = ?`,
+	stmtTail:     putTail,
+	stmtTail2:    putTail + strings.Repeat(`, (?, ?, ?, ?)`, 1),
+	stmtTail8:    putTail + strings.Repeat(`, (?, ?, ?, ?)`, 7),
+	stmtCutTail:  `DELETE FROM session_tail WHERE session = ? AND seq < ?`,
+	stmtDropTail: `DELETE FROM session_tail WHERE session = ?`,
+	stmtEnd:      `INSERT OR REPLACE INTO session_ended (execution, session) VALUES (?, ?)`,
+	stmtUnEnd:    `DELETE FROM session_ended WHERE execution = ?`,
+	stmtDrop:     `DELETE FROM session WHERE num = ?`,
+}
+
+func newWriter(ctx context.Context, tx *sql.Tx) *writer {
+	return &writer{ctx: context.WithoutCancel(ctx), tx: tx, counts: map[Lifecycle]int64{}}
+}
+
+func (w *writer) stmt(n int) (*sql.Stmt, error) {
+	if w.stmts[n] == nil {
+		s, err := w.tx.PrepareContext(w.ctx, statements[n])
+		if err != nil {
+			return nil, err
 		}
+		w.stmts[n] = s
 	}
-	return w, nil
+	return w.stmts[n], nil
 }
 
-func (w *writer) close() error {
-	for _, s := range []*sql.Stmt{w.row, w.put, w.putTail, w.cutTail, w.dropTail, w.end, w.un, w.drop} {
+func (w *writer) exec(n int, args ...any) (sql.Result, error) {
+	s, err := w.stmt(n)
+	if err != nil {
+		return nil, err
+	}
+	return s.ExecContext(w.ctx, args...)
+}
+
+// row reads a Session's row.
+func (w *writer) row(id event.SessionID) (num int64, v View, ok bool, err error) {
+	s, err := w.stmt(stmtRow)
+	if err != nil {
+		return 0, View{}, false, err
+	}
+	return scanRow(id, s.QueryRowContext(w.ctx, string(id)))
+}
+
+func (w *writer) close() {
+	for _, s := range w.stmts {
 		if s != nil {
 			_ = s.Close()
 		}
 	}
-	return nil
 }
 
 // count moves the totals by what this batch created, closed and removed.
@@ -109,7 +152,7 @@ func newer(items []Item, version uint64) []Item {
 
 // writeCold folds a Session's new commits over its row, without reading its tail.
 func (c *capture) writeCold(w *writer, p *part) error {
-	_, v, ok, err := scanRow(p.id, w.row.QueryRowContext(w.ctx, string(p.id)))
+	num, v, ok, err := w.row(p.id)
 	switch {
 	case errors.Is(err, state.ErrRow):
 		if v, err = fromLog(c.source, p.id, c.upto, err); err != nil || !v.Core.Exists() {
@@ -122,7 +165,7 @@ func (c *capture) writeCold(w *writer, p *part) error {
 	case err != nil:
 		return err
 	case ok:
-		p.row = rowOf(v)
+		p.row = rowOf(num, v)
 		v.Tail = Tail{Observed: v.Core.Observed}
 	}
 	from := v.Core.Version
@@ -149,7 +192,8 @@ func last(pending []Stored) uint64 {
 
 // save writes the row, the tail events given, and takes away what left the tail.
 func (w *writer) save(p *part, v View, items []Item) error {
-	was, err := w.lifecycle(p)
+	r := rowFor(v)
+	was, err := w.put(p, &r)
 	if err != nil {
 		return err
 	}
@@ -159,48 +203,100 @@ func (w *writer) save(p *part, v View, items []Item) error {
 			w.counts[was]--
 		}
 	}
-	r := rowFor(v)
-	if err := w.put.QueryRowContext(w.ctx, r.id, r.authority, r.client, r.project, r.life, r.updated, r.busy, r.core, r.hash()).
-		Scan(&r.num); err != nil {
-		return err
-	}
 	if p.rewrite {
 		w.recount = true
-		if _, err := w.dropTail.ExecContext(w.ctx, r.num); err != nil {
+		if _, err := w.exec(stmtDropTail, r.num); err != nil {
 			return err
 		}
 	}
-	mine, buf := ownHash(p.id), []byte(nil)
-	for _, it := range items {
-		buf = AppendItem(buf[:0], it)
-		if _, err := w.putTail.ExecContext(w.ctx, r.num, int64(it.Seq), string(buf), state.Hash(buf)^mine); err != nil {
-			return err
-		}
+	if err := w.putTail(p.id, r.num, items); err != nil {
+		return err
 	}
 	first := firstOf(v.Core)
 	if first > max(p.row.first, 1) && !p.rewrite {
-		if _, err := w.cutTail.ExecContext(w.ctx, r.num, int64(first)); err != nil {
+		if _, err := w.exec(stmtCutTail, r.num, int64(first)); err != nil {
 			return err
 		}
 	}
 	if err := w.ended(p.row.ended, v.Core.Ended, r.num); err != nil {
 		return err
 	}
-	p.row = rowOf(v)
+	p.row = rowOf(r.num, v)
 	return nil
 }
 
-// lifecycle is what the row says, for the totals.
-func (w *writer) lifecycle(p *part) (Lifecycle, error) {
-	if p.row.version > 0 && !p.rewrite {
-		return p.row.lifecycle, nil
+// put writes the row and says which lifecycle it had; empty: it is new.
+func (w *writer) put(p *part, r *stored) (was Lifecycle, err error) {
+	if p.row.num == 0 && !p.rewrite {
+		res, err := w.exec(stmtNew, append(r.columns(), r.scope())...)
+		if err != nil {
+			return "", err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 1 {
+			if err == nil {
+				r.num, err = res.LastInsertId()
+			}
+			return "", err
+		}
 	}
-	var l string
-	err := w.tx.QueryRowContext(w.ctx, `SELECT lifecycle FROM session WHERE id = ?`, string(p.id)).Scan(&l)
+	was, r.num = p.row.lifecycle, p.row.num
+	if r.num == 0 || p.rewrite {
+		if r.num, was, err = w.find(p.id); err != nil {
+			return "", err
+		}
+	}
+	res, err := w.exec(stmtUpdate, append(r.columns()[1:], r.scope(), r.num)...)
+	if err != nil {
+		return "", err
+	}
+	n, err := res.RowsAffected()
+	if err != nil || n == 1 {
+		return was, err
+	}
+	if p.row.num > 0 { // the row is not where it was
+		w.recount, p.row.num = true, 0
+		return w.put(p, r)
+	}
+	if res, err = w.exec(stmtNew, append(r.columns(), r.scope())...); err == nil {
+		r.num, err = res.LastInsertId()
+	}
+	return "", err
+}
+
+func (w *writer) find(id event.SessionID) (num int64, l Lifecycle, err error) {
+	s, err := w.stmt(stmtFind)
+	if err != nil {
+		return 0, "", err
+	}
+	err = s.QueryRowContext(w.ctx, string(id)).Scan(&num, &l)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
-	return Lifecycle(l), err
+	return num, l, err
+}
+
+// putTail writes tail events, several with one statement.
+func (w *writer) putTail(id event.SessionID, num int64, items []Item) error {
+	mine, buf := ownHash(id), []byte(nil)
+	for len(items) > 0 {
+		n, stmt := 1, stmtTail
+		switch {
+		case len(items) >= 8:
+			n, stmt = 8, stmtTail8
+		case len(items) >= 2:
+			n, stmt = 2, stmtTail2
+		}
+		args := make([]any, 0, 4*n)
+		for _, it := range items[:n] {
+			buf = AppendItem(buf[:0], it)
+			args = append(args, num, int64(it.Seq), string(buf), state.Hash(buf)^mine)
+		}
+		if _, err := w.exec(stmt, args...); err != nil {
+			return err
+		}
+		items = items[n:]
+	}
+	return nil
 }
 
 // ended keeps the way from an execution to its Session.
@@ -210,14 +306,14 @@ func (w *writer) ended(was, is []EndedJob, num int64) error {
 	}
 	for _, j := range was {
 		if !has(is, j.Execution) {
-			if _, err := w.un.ExecContext(w.ctx, string(j.Execution)); err != nil {
+			if _, err := w.exec(stmtUnEnd, string(j.Execution)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, j := range is {
 		if !has(was, j.Execution) {
-			if _, err := w.end.ExecContext(w.ctx, string(j.Execution), num); err != nil {
+			if _, err := w.exec(stmtEnd, string(j.Execution), num); err != nil {
 				return err
 			}
 		}
@@ -226,13 +322,12 @@ func (w *writer) ended(was, is []EndedJob, num int64) error {
 }
 
 func (w *writer) remove(id event.SessionID) error {
-	num, v, ok, err := scanRow(id, w.row.QueryRowContext(w.ctx, string(id)))
+	num, v, ok, err := w.row(id)
 	if err != nil && !errors.Is(err, state.ErrRow) || num == 0 {
 		return err
 	}
 	w.recount = w.recount || !ok
-	p := &part{peeked: peeked{id: id}}
-	was, err := w.lifecycle(p)
+	_, was, err := w.find(id)
 	if err != nil {
 		return err
 	}
@@ -242,8 +337,8 @@ func (w *writer) remove(id event.SessionID) error {
 			return err
 		}
 	}
-	for _, s := range []*sql.Stmt{w.dropTail, w.drop} {
-		if _, err := s.ExecContext(w.ctx, num); err != nil {
+	for _, s := range []int{stmtDropTail, stmtDrop} {
+		if _, err := w.exec(s, num); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"webcodex/eventlog"
@@ -183,6 +185,14 @@ func (k *Keeper) awaitSynced(ctx context.Context, seq uint64) error {
 }
 
 func (k *Keeper) write(ctx context.Context, t taken) error {
+	k.mu.Lock()
+	serves := k.synced != nil
+	k.mu.Unlock()
+	if serves {
+		if err := k.file.slim(ctx); err != nil {
+			return err
+		}
+	}
 	tx, err := k.file.begin(ctx)
 	if err != nil {
 		return err
@@ -202,31 +212,76 @@ func (k *Keeper) write(ctx context.Context, t taken) error {
 	return tx.Commit()
 }
 
+// writeHeads writes the heads that moved, in the order of the table. A head whose row holds
+// the same of the log as before leaves the indexes alone.
 func writeHeads(ctx context.Context, tx *sql.Tx, heads map[event.Aggregate]change) error {
-	get, err := tx.PrepareContext(ctx, `SELECT `+headColumns+` FROM state_head WHERE aggregate = ?`)
-	if err != nil {
-		return err
-	}
-	defer get.Close()
-	put, err := tx.PrepareContext(ctx, `INSERT OR REPLACE INTO state_head (`+headColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-	if err != nil {
-		return err
-	}
-	defer put.Close()
+	w := headWriter{ctx: context.WithoutCancel(ctx), tx: tx}
+	defer w.close()
+	names := make(map[string]change, len(heads))
 	for agg, c := range heads {
-		a, r := agg.String(), row{}
-		if !c.first {
-			if _, r, _, err = scanHead(get.QueryRowContext(ctx, a)); err != nil {
-				return err
-			}
+		names[agg.String()] = c
+	}
+	for _, a := range slices.Sorted(maps.Keys(names)) {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		r = r.with(c)
-		if _, err := put.ExecContext(ctx, a, int64(r.head.Version), int64(r.head.Seq), r.head.Hash, int64(r.head.Root), r.removed,
-			int64(r.damage.Seq), r.damage.Reason, int64(r.living(a)), r.hash(a)); err != nil {
+		if err := w.write(a, names[a]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// headWriter holds the statements, each prepared when it is needed first.
+type headWriter struct {
+	ctx            context.Context // never ends: a statement that can be interrupted costs a goroutine
+	tx             *sql.Tx
+	get, put, move *sql.Stmt
+}
+
+func (w *headWriter) close() {
+	for _, s := range []*sql.Stmt{w.get, w.put, w.move} {
+		if s != nil {
+			_ = s.Close()
+		}
+	}
+}
+
+func (w *headWriter) stmt(s **sql.Stmt, query string) (_ *sql.Stmt, err error) {
+	if *s == nil {
+		*s, err = w.tx.PrepareContext(w.ctx, query)
+	}
+	return *s, err
+}
+
+func (w *headWriter) write(a string, c change) error {
+	var was row
+	there := false
+	if !c.first {
+		get, err := w.stmt(&w.get, `SELECT `+headColumns+` FROM state_head WHERE aggregate = ?`)
+		if err != nil {
+			return err
+		}
+		if _, was, there, err = scanHead(get.QueryRowContext(w.ctx, a)); err != nil {
+			return err
+		}
+	}
+	r := was.with(c)
+	if there && r.living(a) == was.living(a) && r.head.Root == was.head.Root && r.removed == was.removed && r.damage == was.damage {
+		move, err := w.stmt(&w.move, `UPDATE state_head SET version = ?, seq = ?, commit_hash = ?, hash = ? WHERE aggregate = ?`)
+		if err != nil {
+			return err
+		}
+		_, err = move.ExecContext(w.ctx, int64(r.head.Version), int64(r.head.Seq), r.head.Hash, r.hash(a), a)
+		return err
+	}
+	put, err := w.stmt(&w.put, `INSERT OR REPLACE INTO state_head (`+headColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	_, err = put.ExecContext(w.ctx, a, int64(r.head.Version), int64(r.head.Seq), r.head.Hash, int64(r.head.Root), r.removed,
+		int64(r.damage.Seq), r.damage.Reason, int64(r.living(a)), r.hash(a))
+	return err
 }
 
 func checkpointHash(fold string, c eventlog.BaseCheckpoint, at time.Time) int64 {

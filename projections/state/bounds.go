@@ -16,6 +16,10 @@ const (
 	// maxBehind bounds the commits held in memory while a log is folded at start; a server that
 	// serves is never held up.
 	maxBehind = 20_000
+	// foldCacheKiB and serveCacheKiB of pages the writer keeps: a batch of the fold at start
+	// touches many, and each that does not fit is written and read once more.
+	foldCacheKiB  = 64 << 10
+	serveCacheKiB = 8 << 10
 	// progressEvery is how often a long fold at start tells how far it is.
 	progressEvery = 2 * time.Second
 	// readers is how many queries run at once; each holds three files open.

@@ -38,6 +38,7 @@ type file struct {
 	writer *sql.DB
 	reader *sql.DB
 	head   *sql.Stmt
+	lean   bool // the writer has the cache of a server that serves
 }
 
 // open gives a file that fits, and says why it is a new one. What was damaged is moved aside.
@@ -121,7 +122,7 @@ func (f *file) dsn(extra string) string {
 func (f *file) connect(ctx context.Context) (fits bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.writer, err = sql.Open("sqlite", f.dsn("&_txlock=immediate&_pragma=cache_size(-8000)")); err != nil {
+	if f.writer, err = sql.Open("sqlite", f.dsn(fmt.Sprintf("&_txlock=immediate&_pragma=cache_size(-%d)", foldCacheKiB))); err != nil {
 		return false, err
 	}
 	f.writer.SetMaxOpenConns(1)
@@ -178,7 +179,7 @@ func (f *file) create(ctx context.Context) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.writer, err = sql.Open("sqlite", f.dsn("&_txlock=immediate&_pragma=cache_size(-8000)")); err != nil {
+	if f.writer, err = sql.Open("sqlite", f.dsn(fmt.Sprintf("&_txlock=immediate&_pragma=cache_size(-%d)", foldCacheKiB))); err != nil {
 		return err
 	}
 	f.writer.SetMaxOpenConns(1)
@@ -214,6 +215,22 @@ func (f *file) checkpoint(ctx context.Context) (c eventlog.BaseCheckpoint, at ti
 		return eventlog.BaseCheckpoint{}, at, ErrRow
 	}
 	return c, at, nil
+}
+
+// slim gives back the memory of the fold at start.
+func (f *file) slim(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lean {
+		return nil
+	}
+	for _, q := range []string{fmt.Sprintf(`PRAGMA cache_size = -%d`, serveCacheKiB), `PRAGMA shrink_memory`} {
+		if _, err := f.writer.ExecContext(ctx, q); err != nil {
+			return err
+		}
+	}
+	f.lean = true
+	return nil
 }
 
 func (f *file) begin(ctx context.Context) (*sql.Tx, error) {
@@ -257,6 +274,6 @@ func (f *file) close() error {
 	if f.writer != nil {
 		err = errors.Join(err, f.writer.Close())
 	}
-	f.reader, f.writer, f.head = nil, nil, nil
+	f.reader, f.writer, f.head, f.lean = nil, nil, nil, false
 	return err
 }
