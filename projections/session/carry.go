@@ -85,8 +85,8 @@ func (v View) begin(seq uint64, hash string, c event.Commit) View {
 	return restored
 }
 
-// overflowPage is how many Sessions Overflowed looks at in one query.
-const overflowPage = 100
+// overflowPage is how many Sessions Overflowed looks at in one query, which goes through all rows.
+const overflowPage = 2000
 
 // Overflowed reports whether an event has left a Session's tail after a time: the log may hold
 // it for as long as what came before that time.
