@@ -183,7 +183,8 @@ func decodeItem(s string) (Item, error) {
 	return it, nil
 }
 
-// decoded is the item with its event read.
+// decoded is the item with its event read. The fold sanitised it before it was written, and
+// the row's hash and the file's Shape say that it is what was written.
 func (i Item) decoded() (Item, error) {
 	if i.event != nil {
 		return i, nil
@@ -196,7 +197,6 @@ func (i Item) decoded() (Item, error) {
 	if !ok || TailKind(se) != i.Kind || i.Kind == "" {
 		return Item{}, errEvent
 	}
-	se, _ = sanitise(se)
 	i.event, i.text = se, ""
 	return i, nil
 }

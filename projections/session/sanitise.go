@@ -9,9 +9,10 @@ import (
 )
 
 // What lies on disk may be of another program, so its bounds, its redaction and its path rules
-// hold again for all that enters a View (RES-13): commits as they are folded, rows and carried
-// state as they are read. What this program writes stays as it is. Clean short texts cost a
-// look at each byte.
+// hold again for all that enters a View (RES-13): commits as they are folded, a Session's core
+// and its carried state as they are read. A tail row holds what a fold gave, as its hash and the
+// file's Shape prove. What this program writes stays as it is. Clean short texts cost a look at
+// each byte.
 
 // badMode stands for a stored mode that is none; a Session that has it is discarded (RES-07).
 const badMode = event.Mode("unknown")
