@@ -43,7 +43,7 @@ func load(n int) []Stored {
 	return list[:n]
 }
 
-const loadCommits = 12_000
+const loadCommits = 5_000
 
 func horizon(dir string) string { return filepath.Join(dir, "synced") }
 
@@ -105,7 +105,7 @@ func TestKilledInABatch(t *testing.T) {
 		if s := bufio.NewScanner(out); !s.Scan() || s.Text() != "begun" {
 			t.Fatalf("the child said %q", s.Text())
 		}
-		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond) // the moment is what varies
+		time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond) // the moment is what varies
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,9 @@ type sums struct {
 	mu    sync.Mutex
 	db    *sql.DB
 	dirty map[string]uint64
-	fail  error
+	// writing is what a batch holds; what it did not write is in the next one.
+	writing map[string]uint64
+	fail    error
 }
 
 func (m *sums) Apply(_ uint64, _ string, c event.Commit) {
@@ -37,14 +39,19 @@ func (m *sums) Schema() []string {
 }
 
 func (m *sums) Load(_ context.Context, db *sql.DB) error { m.db = db; return nil }
-func (m *sums) Reset()                                   { m.dirty = nil }
+func (m *sums) Reset()                                   { m.dirty, m.writing = nil, nil }
 
 func (m *sums) Capture() Capture {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := sumsCapture{m: m, add: m.dirty}
+	for name, n := range m.dirty {
+		if m.writing == nil {
+			m.writing = map[string]uint64{}
+		}
+		m.writing[name] += n
+	}
 	m.dirty = nil
-	return c
+	return sumsCapture{m: m, add: m.writing}
 }
 
 type sumsCapture struct {
@@ -59,20 +66,14 @@ func (c sumsCapture) Write(ctx context.Context, tx *sql.Tx) error {
 			_, err = tx.ExecContext(ctx, `INSERT INTO sums VALUES (?, ?) ON CONFLICT DO UPDATE SET total = total + excluded.total`, name, n)
 		}
 	}
-	if err != nil { // the next capture holds it again
-		c.m.mu.Lock()
-		defer c.m.mu.Unlock()
-		if c.m.dirty == nil {
-			c.m.dirty = map[string]uint64{}
-		}
-		for name, n := range c.add {
-			c.m.dirty[name] += n
-		}
-	}
 	return err
 }
 
-func (c sumsCapture) Written() {}
+func (c sumsCapture) Written() {
+	c.m.mu.Lock()
+	defer c.m.mu.Unlock()
+	c.m.writing = nil
+}
 
 func (m *sums) total(t testing.TB) (n uint64) {
 	t.Helper()
