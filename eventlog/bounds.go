@@ -105,6 +105,8 @@ const (
 	// busyCommits within busyLook make the log busy.
 	busyCommits = 3
 	busyLook    = 50 * time.Millisecond
+	// maxCopies bounds the different copies of one block file that wait for an accepted log.
+	maxCopies = 9
 	// checkedFor is how long a sealed block's hash is trusted before JetStream may read it
 	// again: JetStream truncates a file in which it finds a bad record.
 	checkedFor = time.Minute

@@ -19,6 +19,7 @@ const (
 	damageNewer    = "newer_log"     // written by a newer program
 	damageLedger   = "ledger_damaged"
 	damageNoLedger = "ledger_missing"
+	damageFormat   = "format_missing" // blocks without the file that names their format and budget
 )
 
 // DamageClass says what a reason of damage means and what may be done about it (faults.md
@@ -44,6 +45,7 @@ var damageClasses = []DamageClass{
 	{damageNewer, "the log was written by a newer program", "use that program, or another data directory", false},
 	{damageLedger, "the block ledger cannot be read; the log itself is judged without it", "run webcodex doctor --repair: it is made again from the log, once every commit's chain holds", true},
 	{damageNoLedger, "the block ledger is gone; the log itself is judged without it", "run webcodex doctor --repair: it is made again from the log, once every commit's chain holds", true},
+	{damageFormat, "the data directory's format file is gone, but the log is there", "run webcodex doctor --repair: it is written again with the budget that the log's stream has", true},
 	{damageVersion, "a commit of a record is missing or doubled", restoreBackup + "; other records go on", false},
 	{damagePrev, "a commit does not follow from the one before", restoreBackup + "; other records go on", false},
 	{damageUnreadable, "a stored commit cannot be read, or a newer program wrote it", restoreBackup + "; other records go on", false},

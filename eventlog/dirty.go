@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,8 +16,7 @@ import (
 )
 
 const (
-	indexName    = "index.db" // JetStream's own summary of its blocks
-	tailCopyName = "log-tail-copy"
+	indexName = "index.db" // JetStream's own summary of its blocks
 )
 
 // seal is what a clean stop leaves about the files that go on changing.
@@ -34,30 +32,48 @@ type seal struct {
 // stop every sealed block is hashed, and the newest is read record by record and copied
 // aside. Errors: fault log_damaged with every bad block; then nothing was changed.
 func (l *Log) examine(ctx context.Context, cp checkpoint, has bool) error {
-	x := &examination{l: l, e: l.evidence, dir: l.dir.blocks(), cp: cp, has: has}
-	if err := x.find(); err != nil || len(x.index) == 0 {
+	x := l.examination(cp, has)
+	clean, err := x.look(ctx)
+	if err != nil || len(x.index) == 0 {
 		return err
-	}
-	x.compareNames()
-	clean, err := x.clean()
-	if err != nil {
-		return err
-	}
-	if err := x.readSealed(ctx, !clean); err != nil {
-		return err
-	}
-	if !clean {
-		if err := x.readTail(); err != nil {
-			return err
-		}
-	}
-	if len(x.bad) > 0 {
-		return damaged(x.bad)
 	}
 	if err := x.l.dir.completeMeta(); err != nil || clean {
 		return err
 	}
 	return x.setAside()
+}
+
+func (l *Log) examination(cp checkpoint, has bool) *examination {
+	x := &examination{l: l, e: l.evidence, dir: l.dir.blocks(), cp: cp, has: has, durable: cp.Seq}
+	if l.opts.Witness != nil && cp.proves(BaseCheckpoint{Epoch: cp.Epoch}) {
+		if at, ok := l.opts.Witness(); ok && cp.proves(at) {
+			x.durable = max(x.durable, at.Seq)
+		}
+	}
+	return x
+}
+
+// look judges the files and changes nothing. Errors: fault log_damaged with every bad block.
+func (x *examination) look(ctx context.Context) (clean bool, err error) {
+	if err := x.find(); err != nil || len(x.index) == 0 {
+		return false, err
+	}
+	x.compareNames()
+	if clean, err = x.clean(); err != nil {
+		return clean, err
+	}
+	if err := x.readSealed(ctx, !clean); err != nil {
+		return clean, err
+	}
+	if !clean {
+		if err := x.readTail(); err != nil {
+			return clean, err
+		}
+	}
+	if len(x.bad) > 0 {
+		return clean, damaged(x.bad)
+	}
+	return clean, nil
 }
 
 // completeMeta puts one of the stream's two meta files aside if the other is gone: JetStream
@@ -80,14 +96,17 @@ func (d *dir) completeMeta() error {
 
 // examination is one look before a start.
 type examination struct {
-	l     *Log
-	e     *evidence
-	dir   string
-	cp    checkpoint
-	has   bool
-	index []int // block files, oldest first
-	tail  int   // the newest
-	cut   int   // the first block that a power cut left unreadable; 0: none
+	l   *Log
+	e   *evidence
+	dir string
+	cp  checkpoint
+	has bool
+	// durable is the newest sequence known to have been durable: the checkpoint's, or what the
+	// witness has seen.
+	durable uint64
+	index   []int // block files, oldest first
+	tail    int   // the newest
+	cut     int   // the first block that a power cut left unreadable; 0: none
 
 	mu  sync.Mutex
 	bad []BlockDamage
@@ -109,7 +128,7 @@ func (x *examination) mayLose(seq uint64) bool {
 	if !x.has || x.cp.Clean || x.sameBoot() {
 		return false
 	}
-	return x.cp.Durability == Process || x.cp.Durability != Always && seq >= x.cp.Seq
+	return x.cp.Durability == Process || x.cp.Durability != Always && seq >= x.durable
 }
 
 // sameBoot tells that the page cache of the last life still stands.
@@ -132,8 +151,8 @@ func (x *examination) find() error {
 		x.tail = x.index[len(x.index)-1]
 		return nil
 	}
-	if x.has && x.cp.Seq > 0 && !x.mayLose(0) {
-		return fault.New(fault.LogDamaged, "the log is gone: sequence %d was made durable and no block is left", x.cp.Seq).
+	if x.durable > 0 && !x.mayLose(0) {
+		return fault.New(fault.LogDamaged, "the log is gone: sequence %d was made durable and no block is left", x.durable).
 			WithReason(damageGone).WithNext("restore the data directory from a backup")
 	}
 	return nil
@@ -266,7 +285,7 @@ func (x *examination) readTail() error {
 func (x *examination) judgeTail(f blockFacts) {
 	before, known := x.e.sealed(x.tail - 1)
 	last := max(f.last, before.last)
-	short := x.has && last > 0 && last < x.cp.Seq || known && f.first == 0
+	short := last > 0 && last < x.durable || known && f.first == 0
 	switch {
 	case x.has && f.hash != "" && f.hash != x.cp.Hash, known && f.first > 0 && f.first <= before.last:
 		x.report(BlockDamage{Block: x.tail, Reason: damageForeign, FirstSeq: f.first, LastSeq: f.last})
@@ -274,9 +293,11 @@ func (x *examination) judgeTail(f blockFacts) {
 		x.report(BlockDamage{Block: x.tail, Reason: damageFlipped, FirstSeq: last + 1})
 	case !short || x.mayLose(last):
 	case f.bad() || f.size == 0:
-		x.report(BlockDamage{Block: x.tail, Reason: damageTail, FirstSeq: last + 1, LastSeq: x.cp.Seq})
+		x.report(BlockDamage{Block: x.tail, Reason: damageTail, FirstSeq: last + 1, LastSeq: x.durable})
+	case last >= x.cp.Seq: // cut between two records, after the checkpoint file was written
+		x.report(BlockDamage{Block: x.tail, Reason: damageTail, FirstSeq: last + 1, LastSeq: x.durable})
 	default:
-		x.report(BlockDamage{Block: x.tail, Reason: damageOlder, FirstSeq: last + 1, LastSeq: x.cp.Seq})
+		x.report(BlockDamage{Block: x.tail, Reason: damageOlder, FirstSeq: last + 1, LastSeq: x.durable})
 	}
 }
 
@@ -291,74 +312,6 @@ func (x *examination) broken(f blockFacts) bool {
 		return f.later
 	}
 	return false // a power cut takes pages in any order
-}
-
-// setAside copies the newest block before JetStream cuts it, and moves away what lies behind
-// a block that a power cut left unreadable: what JetStream would make of it is a log with a
-// hole. Each start that needs it replaces the copy of the one before.
-func (x *examination) setAside() error {
-	keep := x.tail
-	if x.cut > 0 {
-		keep = x.cut
-	}
-	to, tmp := x.l.dir.file(tailCopyName), x.l.dir.file(tailCopyName+".tmp")
-	err := os.RemoveAll(tmp)
-	if err == nil {
-		err = os.Mkdir(tmp, 0o700)
-	}
-	if err == nil {
-		err = copyFile(x.file(keep), filepath.Join(tmp, filepath.Base(x.file(keep))))
-	}
-	if err == nil {
-		err = os.RemoveAll(to)
-	}
-	if err == nil {
-		err = os.Rename(tmp, to)
-	}
-	if err != nil {
-		_ = os.RemoveAll(tmp)
-		if x.cut > 0 {
-			return fault.Wrap(err, fault.Unavailable, "the end of the log cannot be copied aside before it is cut").
-				WithNext("free some disk space and start again")
-		}
-		x.l.log.Warn("log: its newest block could not be copied aside", slog.Any("error", err))
-		return nil
-	}
-	for _, i := range x.index {
-		if x.cut > 0 && i > x.cut {
-			if err := os.Rename(x.file(i), filepath.Join(to, filepath.Base(x.file(i)))); err != nil {
-				return fault.Wrap(err, fault.Unavailable, "the end of the log cannot be moved aside")
-			}
-		}
-	}
-	if x.cut > 0 {
-		x.l.log.Warn("log: a power cut left its end unreadable; what lies behind was moved aside", slog.Int("block", x.cut))
-	}
-	if err := errors.Join(syncPath(x.dir), syncPath(x.l.dir.path)); err != nil {
-		return fault.Wrap(err, fault.Unavailable, "the log's directory cannot be made durable")
-	}
-	return nil
-}
-
-// copyFile copies what is small enough to be a block, and makes the copy durable.
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = out.ReadFrom(in)
-	if err == nil {
-		err = out.Sync()
-	}
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }
 
 // eachBlock runs fn for the blocks, on every core, until one fails.

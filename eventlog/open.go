@@ -22,14 +22,19 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, log: o.Logger, auth: newAuthority(o.Logger), boot: bootID(), chain: newChain(o.Base),
-		submit: make(chan *entry, window), stop: make(chan struct{}), failed: make(chan struct{})}
-	l.evidence = newEvidence(l)
+	l := newLog(o)
 	if err := l.open(ctx); err != nil {
 		l.abandon()
 		return nil, err
 	}
 	return l, nil
+}
+
+func newLog(o Options) *Log {
+	l := &Log{opts: o, log: o.Logger, auth: newAuthority(o.Logger), boot: bootID(), chain: newChain(o.Base),
+		submit: make(chan *entry, window), stop: make(chan struct{}), failed: make(chan struct{})}
+	l.evidence = newEvidence(l)
+	return l
 }
 
 func (o *Options) check() error {
@@ -81,6 +86,9 @@ func (l *Log) open(ctx context.Context) error {
 	if err := l.examine(ctx, cp, hasCP); err != nil {
 		return err
 	}
+	if f, err = l.settleFormat(f); err != nil {
+		return err
+	}
 	state, err := l.startStream(ctx, f, cp)
 	if err != nil {
 		return err
@@ -93,6 +101,7 @@ func (l *Log) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.dir.acceptCopy(l.log)
 	l.opened.at, l.opened.server, l.opened.feed = l.opts.Now(), served.Sub(start), time.Since(served)
 	l.opened.tailLost = lost
 	if l.opts.ReadOnly {
@@ -101,21 +110,29 @@ func (l *Log) open(ctx context.Context) error {
 	return l.startWriting(ctx, state.LastSeq, lost)
 }
 
-// readState reads what the last life left, and settles the budget.
+// readState reads what the last life left. Blocks without a format file are damage: a new
+// budget is not the log's.
 func (l *Log) readState() (format, checkpoint, bool, error) {
 	f, err := l.dir.readFormat()
 	if err != nil {
 		return f, checkpoint{}, false, err
 	}
-	cp, has, err := l.dir.readCheckpoint()
-	if err != nil {
-		return f, cp, has, err
+	if index, err := blockIndexes(l.dir.blocks()); f.Format == 0 && err == nil && len(index) > 0 {
+		c, _ := ClassOf(damageFormat)
+		return f, checkpoint{}, false, fault.New(fault.LogDamaged, "%s", c.Means).WithReason(c.Reason).WithNext("%s", c.Repair)
 	}
+	cp, has, err := l.dir.readCheckpoint()
+	return f, cp, has, err
+}
+
+// settleFormat settles the budget, once the files were looked at: a new format file would hide
+// that a log is gone.
+func (l *Log) settleFormat(f format) (format, error) {
 	if l.opts.ReadOnly {
 		if f.Format == 0 {
-			return f, cp, has, fault.New(fault.Unavailable, "there is no log in this data directory")
+			return f, fault.New(fault.Unavailable, "there is no log in this data directory")
 		}
-		return f, cp, has, nil
+		return f, nil
 	}
 	want := l.opts.MaxBytes
 	if want == 0 {
@@ -124,7 +141,7 @@ func (l *Log) readState() (format, checkpoint, bool, error) {
 	if want == 0 {
 		free, ok := freeSpace(l.dir.path)
 		if !ok {
-			return f, cp, has, fault.New(fault.Unavailable, "the free space of the data directory cannot be told").
+			return f, fault.New(fault.Unavailable, "the free space of the data directory cannot be told").
 				WithNext("give the log a budget")
 		}
 		want = max(minBudget, int64(float64(free)*budgetShare))
@@ -133,10 +150,10 @@ func (l *Log) readState() (format, checkpoint, bool, error) {
 		f = format{Format: FormatVersion, MaxBytes: want}
 		l.budgetChanged = true
 		if err := l.dir.writeFile(formatName, f); err != nil {
-			return f, cp, has, fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
+			return f, fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
 		}
 	}
-	return f, cp, has, nil
+	return f, nil
 }
 
 // startStream runs the server and opens the stream.

@@ -57,6 +57,11 @@ func (b *batch) decode() {
 // records gives [from, last] of the log, of one subject or of all (""), in order. Hashing and
 // decoding cost more than reading, so they are done ahead, on every core.
 func (l *Log) records(ctx context.Context, from, last uint64, subject string, fn func(record) error) error {
+	return decoded(ctx, subject, func(ctx context.Context, give func(message) error) error { return l.feed(ctx, from, last, give) }, fn)
+}
+
+// decoded gives the records of a feed's messages, in order.
+func decoded(ctx context.Context, subject string, feed func(context.Context, func(message) error) error, fn func(record) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	workers := min(runtime.GOMAXPROCS(0), decoders)
 	order, work := make(chan *batch, 2*workers), make(chan *batch, 2*workers)
@@ -71,7 +76,7 @@ func (l *Log) records(ctx context.Context, from, last uint64, subject string, fn
 	go func() {
 		defer close(order)
 		defer close(work)
-		feedErr = l.batches(ctx, from, last, subject, func(b *batch) { order <- b; work <- b })
+		feedErr = batches(ctx, subject, feed, func(b *batch) { order <- b; work <- b })
 	}()
 	err := inOrder(order, fn)
 	cancel()
@@ -99,7 +104,7 @@ func inOrder(order <-chan *batch, fn func(record) error) error {
 }
 
 // batches cuts the feed into runs. What came before an error is still given.
-func (l *Log) batches(ctx context.Context, from, last uint64, subject string, give func(*batch)) error {
+func batches(ctx context.Context, subject string, feed func(context.Context, func(message) error) error, give func(*batch)) error {
 	var run []message
 	flush := func() {
 		if len(run) > 0 {
@@ -107,7 +112,7 @@ func (l *Log) batches(ctx context.Context, from, last uint64, subject string, gi
 		}
 		run = nil
 	}
-	err := l.feed(ctx, from, last, func(m message) error {
+	err := feed(ctx, func(m message) error {
 		if subject != "" && m.subject != subject {
 			return nil
 		}

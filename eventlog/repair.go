@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,6 +24,11 @@ func Repair(ctx context.Context, o Options, beside func() ([]string, error)) (do
 		return nil, err
 	}
 	done, cp, err := d.tidy()
+	if err == nil {
+		var more []string
+		more, err = d.restoreFormat(o.MaxBytes)
+		done = append(done, more...)
+	}
 	if err == nil && beside != nil {
 		var more []string
 		more, err = beside()
@@ -86,6 +92,35 @@ func (d *dir) tidy() (done []string, cp checkpoint, err error) {
 		return done, cp, fault.Wrap(err, fault.Unavailable, "the log's index cannot be put aside")
 	}
 	return append(done, "an index of the log that is not the last stop's was put aside; it is made again"), cp, nil
+}
+
+// restoreFormat writes a format file that is gone again, with the budget of the stream that is
+// there; where the stream's meta file is gone too, with the named one or a share of free space.
+func (d *dir) restoreFormat(budget int64) ([]string, error) {
+	f, err := d.readFormat()
+	if err != nil || f.Format != 0 {
+		return nil, err
+	}
+	if index, err := blockIndexes(d.blocks()); err != nil || len(index) == 0 {
+		return nil, nil // there is no log, or it is gone
+	}
+	var meta struct {
+		Name     string `json:"name"`
+		MaxBytes int64  `json:"max_bytes"`
+	}
+	how := "the budget of the log's stream"
+	b, err := os.ReadFile(filepath.Join(d.streamDir(), "meta.inf"))
+	if err != nil || json.Unmarshal(b, &meta) != nil || meta.Name != streamName || meta.MaxBytes <= 0 {
+		free, _ := freeSpace(d.path)
+		meta.MaxBytes = max(minBudget, int64(float64(free)*budgetShare))
+		if how = "a budget of the free space, since the log's meta file is gone too"; budget > 0 {
+			meta.MaxBytes, how = budget, "the budget that was named"
+		}
+	}
+	if err := d.writeFile(formatName, format{Format: FormatVersion, MaxBytes: meta.MaxBytes}); err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
+	}
+	return []string{"the format file was written again with " + how}, nil
 }
 
 func (d *dir) hasMeta() bool {

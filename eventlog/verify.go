@@ -47,18 +47,23 @@ func (l *Log) Verify(ctx context.Context) (VerifyReport, error) {
 	})
 	check.settle()
 	r.Records = append(r.Records, check.list()...)
+	return r, r.take(ctx, err)
+}
+
+// take puts damage that ended the reading of the commits into the report.
+func (r *VerifyReport) take(ctx context.Context, err error) error {
 	switch f := fault.As(err); {
 	case err == nil:
 	case ctx.Err() != nil:
-		return r, cancelled(ctx)
+		return cancelled(ctx)
 	case f.Kind == fault.LogDamaged:
 		d := BlockDamage{Reason: f.Reason}
 		d.FirstSeq, _ = f.Details["seq"].(uint64)
 		r.Damaged = append(r.Damaged, d)
 	default:
-		return r, err
+		return err
 	}
-	return r, nil
+	return nil
 }
 
 func (e *evidence) verify(ctx context.Context, last uint64, r *VerifyReport) error {

@@ -13,7 +13,9 @@ import (
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/mcp"
 	"webcodex/projections/session"
+	"webcodex/projections/state"
 )
 
 // archive is the log of a data directory that no server has open: our own commands read it
@@ -61,7 +63,7 @@ func openLog(ctx context.Context, dir string, o eventlog.Options) (*archive, err
 		return nil, err
 	}
 	a := &archive{last: &lastCommit{}}
-	o.Dir, o.ReadOnly, o.Folds = dir, true, []eventlog.Fold{a.last}
+	o.Dir, o.ReadOnly, o.Folds, o.Witness = dir, true, []eventlog.Fold{a.last}, witness(ctx, dir)
 	var err error
 	a.log, err = eventlog.Open(ctx, o)
 	if errors.Is(err, eventlog.ErrLocked) {
@@ -78,10 +80,31 @@ func mayOpen(dir string) error {
 	if err := ownDataDir(dir); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "format")); errors.Is(err, fs.ErrNotExist) {
+	if !hasLog(dir) {
 		return failf(exitNoServer, "the data directory has no log yet: start a server with `webcodex up`")
 	}
 	return nil
+}
+
+// hasLog tells that a log is in the directory, or was: each of the files proves it.
+func hasLog(dir string) bool {
+	for _, name := range []string{"format", "checkpoint.json", "ledger", stateFile, "log"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
+// witness lets the log ask state.db how far it went, which is never ahead of the disk.
+func witness(ctx context.Context, dir string) func() (eventlog.BaseCheckpoint, bool) {
+	return func() (eventlog.BaseCheckpoint, bool) {
+		if at, ok := state.Peek(ctx, filepath.Join(dir, stateFile)); ok {
+			return at, true
+		}
+		// The owner is made after the log's first commit.
+		return eventlog.BaseCheckpoint{Seq: 1}, mcp.CheckOwner(dir) == nil
+	}
 }
 
 func (a *archive) close() { _ = a.log.Close() }

@@ -49,7 +49,10 @@ func doctorCommand() command {
 	return command{
 		name: "doctor", short: "check what WebCodex needs, and say what to do",
 		long: `Checks git, ripgrep, rights, free space, SQLite, the file system, the log, the
-files beside it and the clock. It changes nothing. Exit status 1 where a check failed.
+files beside it and the clock. Where a log is damaged it changes nothing; a sound one it opens
+as a start does, which after an unclean stop makes JetStream's index and meta files again and
+cuts a half written record, copied aside first. webcodex verify reads the files alone. Exit
+status 1 where a check failed.
 With --repair it first does what loses nothing: it makes the block ledger and lost meta files
 again, drops a state.db that cannot be read and removes half written files. Damage that it
 may not repair is named with the only way out.`,

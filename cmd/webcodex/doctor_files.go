@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"webcodex/commands/execution"
@@ -26,8 +25,7 @@ func checkFiles(dir string) []check {
 	if execution.CheckKey(dir) != nil {
 		fail("digest.key", "put it back from a copy of the data directory, or remove it: a new one is made, and commands of before are not recognised as the same ones")
 	}
-	_, err := os.Stat(filepath.Join(dir, "format"))
-	if err == nil && mcp.CheckOwner(dir) != nil {
+	if hasLog(dir) && mcp.CheckOwner(dir) != nil {
 		fail("owner", "put it back from a copy of the data directory; with a new one every Session belongs to somebody else")
 	}
 	if bad == nil {

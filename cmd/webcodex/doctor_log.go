@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"webcodex/eventlog"
@@ -18,7 +14,7 @@ import (
 // checkLog asks the running server about its log, or reads the log through and checks every
 // chain. It also gives the time of the newest commit, for the clock.
 func checkLog(ctx context.Context, dir string) ([]check, time.Time) {
-	if _, err := os.Stat(filepath.Join(dir, "format")); errors.Is(err, fs.ErrNotExist) {
+	if !hasLog(dir) {
 		return []check{{"log", statusOK, "there is no log yet; `webcodex up` creates it", ""}}, time.Time{}
 	}
 	st, err := askStatus(ctx, dir)
@@ -30,7 +26,11 @@ func checkLog(ctx context.Context, dir string) ([]check, time.Time) {
 		return []check{{"log", statusFail, "the server of the data directory does not answer as it should: " + oneLine(err),
 			"restart it with this version of webcodex"}}, time.Time{}
 	}
-	a, err := openLog(ctx, dir, eventlog.Options{})
+	// The files are read first and alone; only a log in which all is well is opened.
+	a, r := (*archive)(nil), eventlog.VerifyReport{}
+	if r, err = checkOffline(ctx, dir); err == nil && len(r.Damaged) == 0 {
+		a, err = openLog(ctx, dir, eventlog.Options{})
+	}
 	if err != nil {
 		var x *exitError
 		if errors.As(err, &x) && x.code == exitNoServer {
@@ -38,19 +38,11 @@ func checkLog(ctx context.Context, dir string) ([]check, time.Time) {
 		}
 		return damageChecks("log", err), time.Time{}
 	}
+	if len(r.Damaged) > 0 {
+		return blockChecks("log", r.Damaged), time.Time{}
+	}
 	defer a.close()
-	// Opening compared the end of the log with its checkpoint; this reads everything again.
-	r, err := a.log.Verify(ctx)
-	if err != nil {
-		return damageChecks("log", err), a.last.read()
-	}
-	st.Log = a.log.Status()
-	for _, d := range r.Damaged {
-		if !slices.Contains(st.Log.Evidence.Damaged, d) {
-			st.Log.Evidence.Damaged = append(st.Log.Evidence.Damaged, d)
-		}
-	}
-	return judgeLog(st.Log, "read through and checked, no server runs"), a.last.read()
+	return judgeLog(a.log.Status(), "read through and checked, no server runs"), a.last.read()
 }
 
 func judgeLog(st eventlog.Status, how string) []check {

@@ -18,7 +18,7 @@ func repair(ctx context.Context, dir string) []check {
 	if err := mayOpen(dir); err != nil {
 		return []check{{"repair", statusFail, oneLine(err), ""}}
 	}
-	done, err := eventlog.Repair(ctx, eventlog.Options{Dir: dir}, func() ([]string, error) { return dropReadModels(ctx, dir) })
+	done, err := eventlog.Repair(ctx, eventlog.Options{Dir: dir, Witness: witness(ctx, dir)}, func() ([]string, error) { return dropReadModels(ctx, dir) })
 	var out []check
 	for _, what := range done {
 		out = append(out, check{"repair", statusOK, what, ""})
@@ -59,17 +59,20 @@ func soundFile(ctx context.Context, path string) bool {
 	return db.QueryRowContext(ctx, "pragma quick_check(1)").Scan(&said) == nil && said == "ok"
 }
 
+func blockChecks(name string, blocks []eventlog.BlockDamage) (out []check) {
+	for _, b := range blocks {
+		c, _ := eventlog.ClassOf(b.Reason)
+		out = append(out, check{name, statusFail, "damage " + b.Reason + ", " + b.String(), c.Repair})
+	}
+	return out
+}
+
 // damageChecks are the lines for an error of opening the log: one for each damaged block, with
 // the repair that its class allows.
 func damageChecks(name string, err error) []check {
 	f := fault.As(err)
 	if blocks, ok := f.Details["blocks"].([]eventlog.BlockDamage); ok && len(blocks) > 0 {
-		var out []check
-		for _, b := range blocks {
-			c, _ := eventlog.ClassOf(b.Reason)
-			out = append(out, check{name, statusFail, "damage " + b.Reason + ", " + b.String(), c.Repair})
-		}
-		return out
+		return blockChecks(name, blocks)
 	}
 	c := check{name, statusFail, oneLine(err), f.Next}
 	if class, ok := eventlog.ClassOf(f.Reason); ok {

@@ -21,7 +21,8 @@ func verifyCommand() command {
 	return command{
 		name: "verify", short: "read the whole log and compare it with what was written",
 		long: `Compares every sealed block with the block ledger and follows the chain of every commit. It
-changes nothing and works with and without a running server. Exit status 1 where something
+changes nothing and works with and without a running server; without one it reads the files
+alone and opens no log. Exit status 1 where something
 is damaged; webcodex doctor names what may be done.`,
 		setup: func(fs *flag.FlagSet) action {
 			data, asJSON := dataFlag(fs), jsonFlag(fs)
@@ -51,20 +52,27 @@ func verify(ctx context.Context, dir string) (eventlog.VerifyReport, error) {
 	if !errors.Is(err, errNoServer) {
 		return r, err
 	}
-	a, err := openLog(ctx, dir, eventlog.Options{})
-	if f := fault.As(err); err != nil && f.Kind == fault.LogDamaged {
-		// The start itself found it, and opened nothing.
-		blocks, ok := f.Details["blocks"].([]eventlog.BlockDamage)
-		if !ok {
-			return r, err
-		}
-		return eventlog.VerifyReport{Damaged: blocks, Records: []eventlog.Damage{}}, nil
+	return checkOffline(ctx, dir)
+}
+
+// checkOffline reads the files of a log that nobody has open.
+func checkOffline(ctx context.Context, dir string) (eventlog.VerifyReport, error) {
+	if err := mayOpen(dir); err != nil {
+		return eventlog.VerifyReport{}, err
 	}
-	if err != nil {
-		return r, err
+	r, err := eventlog.VerifyFiles(ctx, eventlog.Options{Dir: dir, Witness: witness(ctx, dir)})
+	switch {
+	case errors.Is(err, eventlog.ErrLocked):
+		return r, failf(exitNoServer, "another process holds the data directory and does not answer: try again in a moment")
+	case err == nil:
+		return r, nil
 	}
-	defer a.close()
-	return a.log.Verify(ctx)
+	if class, known := eventlog.ClassOf(fault.As(err).Reason); known && fault.As(err).Kind == fault.LogDamaged {
+		// Of the whole log: no block of it was read.
+		r.Damaged = append(r.Damaged, eventlog.BlockDamage{Reason: class.Reason})
+		return r, nil
+	}
+	return r, err
 }
 
 func (s *server) controlVerify(w http.ResponseWriter, r *http.Request) {
@@ -86,11 +94,7 @@ func showVerified(s streams, r eventlog.VerifyReport, asJSON bool) error {
 			class, _ := eventlog.ClassOf(d.Reason)
 			p.linef("damage %s, record %s at commit %d: %s", d.Reason, d.Aggregate, d.Seq, class.Means)
 		}
-		what := "all is as it was written"
-		if !r.OK() {
-			what = "`webcodex doctor` names what may be done"
-		}
-		p.linef("%s, %s in the ledger; the chain of %d commits: %s", plural(r.Blocks, "block"), size(uint64(max(0, r.Bytes))), r.Commits, what)
+		p.linef("%s", checked(r))
 		if p.err != nil {
 			return p.err
 		}
@@ -99,6 +103,23 @@ func showVerified(s streams, r eventlog.VerifyReport, asJSON bool) error {
 		return quietly(exitFailed)
 	}
 	return nil
+}
+
+// checked says what was compared, and what was not because of damage.
+func checked(r eventlog.VerifyReport) string {
+	blocks := fmt.Sprintf("%s, %s in the ledger", plural(r.Blocks, "block"), size(uint64(max(0, r.Bytes))))
+	const next = "`webcodex doctor` names what may be done"
+	switch {
+	case r.OK():
+		return fmt.Sprintf("%s; the chain of %d commits: all is as it was written", blocks, r.Commits)
+	case r.Commits == 0 && r.Blocks == 0:
+		return "no commit's chain was followed, because of this damage; " + next
+	case r.Commits == 0:
+		return fmt.Sprintf("%s, were compared; no commit's chain was followed, because of this damage; %s", blocks, next)
+	case len(r.Damaged) > 0:
+		return fmt.Sprintf("%s; the chain was followed for %d commits, up to the damage; %s", blocks, r.Commits, next)
+	}
+	return fmt.Sprintf("%s; the chain of %d commits was followed; %s", blocks, r.Commits, next)
 }
 
 func plural(n int, what string) string {
