@@ -36,8 +36,7 @@ func TestWindowIsNeverExtended(t *testing.T) {
 	for k.Status().Seq < 501 { // a commit before the batch is taken belongs to its window
 		runtime.Gosched()
 	}
-	k.Apply(applied(600))
-	<-asked // the next window: the batch before it is in the file
+	flush(t, k) // answered once the window's batch is in the file
 	if n := m.total(t); n != 501*502/2 {
 		t.Fatalf("total %d", n)
 	}
@@ -79,7 +78,7 @@ func TestFileIsNeverAheadOfTheLog(t *testing.T) {
 // Covers: RES-23
 func TestErrorIsToldUntilAGoodWrite(t *testing.T) {
 	k, m := open(t, filepath.Join(t.TempDir(), "state.db"), Options{})
-	m.fail = errors.New("no")
+	m.failing(errors.New("no"))
 	k.Apply(applied(1))
 	if err := k.Flush(t.Context()); err == nil || k.Status().LastPersistError == "" {
 		t.Fatal("no error is told")
@@ -87,7 +86,7 @@ func TestErrorIsToldUntilAGoodWrite(t *testing.T) {
 	if h, ok, err := k.Head(agg); !ok || err != nil || h.Version != 1 {
 		t.Fatal(h, err)
 	}
-	m.fail = nil
+	m.failing(nil)
 	k.Apply(applied(2))
 	flush(t, k)
 	if s := k.Status(); s.LastPersistError != "" || s.Seq != 2 || m.total(t) != 3 {

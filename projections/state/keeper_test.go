@@ -41,6 +41,12 @@ func (m *sums) Schema() []string {
 func (m *sums) Load(_ context.Context, db *sql.DB) error { m.db = db; return nil }
 func (m *sums) Reset()                                   { m.dirty, m.writing = nil, nil }
 
+func (m *sums) failing(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = err
+}
+
 func (m *sums) Capture() Capture {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +66,9 @@ type sumsCapture struct {
 }
 
 func (c sumsCapture) Write(ctx context.Context, tx *sql.Tx) error {
+	c.m.mu.Lock()
 	err := c.m.fail
+	c.m.mu.Unlock()
 	for name, n := range c.add {
 		if err == nil {
 			_, err = tx.ExecContext(ctx, `INSERT INTO sums VALUES (?, ?) ON CONFLICT DO UPDATE SET total = total + excluded.total`, name, n)
