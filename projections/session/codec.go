@@ -204,7 +204,7 @@ func (i Item) decoded() (Item, error) {
 // Shape names what the rows of a Session look like and mean. A file of another one is made
 // again.
 func Shape() string {
-	return fmt.Sprintf("%d%s%s", FoldVersion, coreForms.Shape(), event.EventShape())
+	return fmt.Sprintf("%d/%d%s%s", FoldVersion, SanitiseVersion, coreForms.Shape(), event.EventShape())
 }
 
 // EncodeView writes a whole Session, for carried state. DecodeView gives an equal one.

@@ -14,6 +14,10 @@ import (
 // file's Shape prove. What this program writes stays as it is. Clean short texts cost a look at
 // each byte.
 
+// SanitiseVersion is of these rules and of redact's. A change that takes out more takes the next
+// number: rows that were written before are then made again from the log.
+const SanitiseVersion = 1
+
 // badMode stands for a stored mode that is none; a Session that has it is discarded (RES-07).
 const badMode = event.Mode("unknown")
 
