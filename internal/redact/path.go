@@ -20,6 +20,20 @@ var (
 // component that looks like a secret replaced. It is false for what is not such a path:
 // absolute, leading out of the Project, a URI, with control characters, not UTF-8, too long.
 func Path(p string) (string, bool) {
+	slot, ok := cleanPaths.has(p)
+	if ok {
+		return p, true
+	}
+	clean, ok := cleanPath(p)
+	if ok && clean == p {
+		keep(slot, p)
+	}
+	return clean, ok
+}
+
+var cleanPaths memo
+
+func cleanPath(p string) (string, bool) {
 	if p == "" || len(p) > MaxPathBytes || !utf8.ValidString(p) || strings.IndexFunc(p, unicode.IsControl) >= 0 {
 		return "", false
 	}

@@ -27,6 +27,24 @@ func Text(s string, maxChars int) string {
 	if maxChars <= 0 {
 		return ""
 	}
+	if len(s) > maxChars {
+		return text(s, maxChars)
+	}
+	slot, ok := cleanTexts.has(s)
+	if ok {
+		return s
+	}
+	clean := text(s, maxChars)
+	if clean == s {
+		keep(slot, s)
+	}
+	return clean
+}
+
+// cleanTexts are left as they are under every bound that they are not longer than.
+var cleanTexts memo
+
+func text(s string, maxChars int) string {
 	s = precut(strings.ToValidUTF8(s, string(utf8.RuneError)), maxChars)
 	for range maxPasses {
 		next := cut(scrub(s), maxChars)
