@@ -33,6 +33,8 @@ type Config struct {
 	// OnCall is told of every finished call: for the operator's terminal and for audit. It
 	// must not block and cannot change the answer.
 	OnCall func(Line)
+	// Ambient are asked, in this order, for what an answer is to carry beside its output.
+	Ambient []Ambient
 	// Info tells what get_runtime_status shows of the process; nil: next to nothing.
 	Info func() ServerInfo
 }

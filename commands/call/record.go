@@ -40,7 +40,7 @@ func (c *Call) finish(ctx context.Context, res Result, err error) (Response, err
 		err = fault.As(err)
 	}
 	if !c.records() || c.refusedArguments(err) {
-		return c.unpaired(res, err)
+		return c.unpaired(ctx, res, err)
 	}
 	receipt, rerr := c.record(ctx, func(now time.Time) ([]event.Event, error) {
 		if c.opened {
@@ -59,14 +59,14 @@ func (c *Call) finish(ctx context.Context, res Result, err error) (Response, err
 		return Response{}, unrecorded(rerr, res, fault.As(err))
 	}
 	if receipt.Seq == 0 {
-		return c.unpaired(res, err)
+		return c.unpaired(ctx, res, err)
 	}
 	c.kernel.atRest(ctx, c.Session.ID) // it may have been closed while this call was open
 	id := event.TailEventID(receipt.Commit.Aggregate, receipt.Commit.Version, len(receipt.Commit.Events)-1)
 	if err != nil {
 		return Response{}, fault.As(err).With("session_recorded", true).With("session_event_id", id)
 	}
-	return c.respond(res, id)
+	return c.respond(ctx, res, id)
 }
 
 // refusedArguments reports a refusal of what was asked for before any effect: a path that
@@ -77,11 +77,11 @@ func (c *Call) refusedArguments(err error) bool {
 }
 
 // unpaired is the end of a call that leaves nothing in the log.
-func (c *Call) unpaired(res Result, err error) (Response, error) {
+func (c *Call) unpaired(ctx context.Context, res Result, err error) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	return c.respond(res, "")
+	return c.respond(ctx, res, "")
 }
 
 // unrecorded says that the evidence is missing although the effect may stand.
@@ -93,7 +93,7 @@ func unrecorded(rerr error, res Result, err *fault.Error) error {
 	return &f
 }
 
-func (c *Call) respond(res Result, id event.EventID) (Response, error) {
+func (c *Call) respond(ctx context.Context, res Result, id event.EventID) (Response, error) {
 	out, err := marshal(res.Output)
 	if err != nil {
 		return Response{}, fault.Wrap(err, fault.Internal, "the result could not be encoded")
@@ -107,6 +107,9 @@ func (c *Call) respond(res Result, id event.EventID) (Response, error) {
 		if c.Session == nil {
 			out = splice(out, "session_hint", sessionHint)
 		}
+	}
+	for _, a := range c.additions(ctx, res.Failed) {
+		out = splice(out, a.Name, a.Value)
 	}
 	return Response{Success: !res.Failed, Output: out, Error: res.Error}, nil
 }

@@ -66,6 +66,9 @@ type Request struct {
 	Args      json.RawMessage
 	Principal Principal
 	Transport string // mcp or api
+	// Window is the caller's, where the host says so; empty: none. It routes and explains, and
+	// is never a selector or an authority (WIN-05).
+	Window event.WindowID
 	// CancelOnDisconnect: the context's end cancels an effect that is not yet a Job (ruling 10).
 	CancelOnDisconnect bool
 }

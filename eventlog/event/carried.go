@@ -70,6 +70,10 @@ func Carried(e Event) (CarriedPart, bool) {
 		return e.Part, true
 	case RetentionCarried:
 		return e.Part, true
+	case ExternalCarried:
+		return e.Part, true
+	case WindowCarried:
+		return e.Part, true
 	default: // carries nothing
 		return CarriedPart{}, false
 	}
@@ -94,6 +98,10 @@ func CarriedEvent(d Domain, p CarriedPart) Event {
 		return AccessCarried{p}
 	case DomainRetention:
 		return RetentionCarried{p}
+	case DomainExternal:
+		return ExternalCarried{p}
+	case DomainWindow:
+		return WindowCarried{p}
 	case DomainLog: // log.pruned repeats what a log needs to know of itself
 	}
 	return nil

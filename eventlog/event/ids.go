@@ -127,6 +127,10 @@ const (
 	DomainAccess Domain = "access"
 	// DomainRetention orders the removal of Closed Sessions.
 	DomainRetention Domain = "retention"
+	// DomainExternal holds what adapters report about a Session.
+	DomainExternal Domain = "external"
+	// DomainWindow holds one principal's windows, routes and peer messages.
+	DomainWindow Domain = "window"
 )
 
 // Aggregate names the unit of consistency: one chain of commits on one literal subject.
@@ -161,6 +165,14 @@ func RefsAggregate(principal string, kind RefKind, number uint64) Aggregate {
 
 // RetentionAggregate assigns the order in which Closed Sessions were removed (SES-34).
 func RetentionAggregate() Aggregate { return Aggregate{DomainRetention, "main"} }
+
+// ExternalAggregate holds the reports about one Session.
+func ExternalAggregate(id SessionID) Aggregate { return Aggregate{DomainExternal, string(id)} }
+
+// WindowAggregate holds the windows of one principal, named by its fingerprint.
+func WindowAggregate(principal string) Aggregate {
+	return Aggregate{DomainWindow, principal[:min(32, len(principal))]}
+}
 
 // String is the stored form, "domain/id".
 func (a Aggregate) String() string { return string(a.Domain) + "/" + a.ID }

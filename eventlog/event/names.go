@@ -44,6 +44,18 @@ var stored = map[string]reflect.Type{
 	"retention.tombstones_dropped":  reflect.TypeFor[TombstonesDropped](),
 	"retention.renumbered":          reflect.TypeFor[TombstonesRenumbered](),
 	"retention.carried":             reflect.TypeFor[RetentionCarried](),
+	"session.message_posted":        reflect.TypeFor[MessagePosted](),
+	"session.message_resolved":      reflect.TypeFor[MessageResolved](),
+	"session.message_completed":     reflect.TypeFor[MessageCompleted](),
+	"session.messages_acknowledged": reflect.TypeFor[MessagesAcknowledged](),
+	"external.observation_recorded": reflect.TypeFor[ObservationRecorded](),
+	"external.carried":              reflect.TypeFor[ExternalCarried](),
+	"window.related":                reflect.TypeFor[WindowRelated](),
+	"window.peer_discovered":        reflect.TypeFor[PeerDiscovered](),
+	"window.peer_posted":            reflect.TypeFor[PeerPosted](),
+	"window.peer_projected":         reflect.TypeFor[PeerProjected](),
+	"window.peer_acknowledged":      reflect.TypeFor[PeerAcknowledged](),
+	"window.carried":                reflect.TypeFor[WindowCarried](),
 }
 
 var nameOf = func() map[reflect.Type]string {

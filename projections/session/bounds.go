@@ -4,6 +4,12 @@ package session
 const (
 	// MaxTail is how many of the newest events a Session retains (EVT-01, SES-48).
 	MaxTail = 2000
+	// MaxMessages is how many of the newest messages a board retains (MSG-04, SES-48).
+	MaxMessages = 200
+	// Bounds of one message (MSG-02).
+	MaxMessageChars = 8000
+	MaxTags         = 16
+	MaxTagChars     = 64
 	// HotTarget is how many Sessions are expanded in memory where no other target is given: a
 	// count, not bytes (SES-26, SES-32).
 	HotTarget = 100

@@ -173,6 +173,7 @@ func (c Core) apply(cm event.Commit, e event.SessionEvent) Core {
 		c = c.edit(cm, e.Effect.StateChanged)
 		c = c.outcome(Unknown{Execution: e.Execution, At: cm.At}, e.Effect.State)
 	case event.SessionRefBound, event.SessionCarried: // change nothing that a decision sees
+	case event.MessagePosted, event.MessageResolved, event.MessageCompleted, event.MessagesAcknowledged: // see Board
 	}
 	return c
 }
@@ -250,7 +251,8 @@ func TailKind(e event.SessionEvent) Kind {
 			return KindValidationJobDone
 		}
 		return ""
-	case event.SessionCreated, event.InstructionsObserved, event.ExecutionReconciled, event.SessionRefBound, event.SessionCarried:
+	case event.SessionCreated, event.InstructionsObserved, event.ExecutionReconciled, event.SessionRefBound, event.SessionCarried,
+		event.MessagePosted, event.MessageResolved, event.MessageCompleted, event.MessagesAcknowledged:
 		return ""
 	}
 	return ""

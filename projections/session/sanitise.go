@@ -71,6 +71,18 @@ func sanitise(e event.SessionEvent) (event.SessionEvent, bool) {
 		ident(&s, &x.Execution)
 		s.effect(&x.Effect)
 		e = pick(s.changed, e, x)
+	case event.MessagePosted:
+		s.posted(&x)
+		e = pick(s.changed, e, x)
+	case event.MessageResolved:
+		s.resolved(&x)
+		e = pick(s.changed, e, x)
+	case event.MessageCompleted:
+		s.completed(&x)
+		e = pick(s.changed, e, x)
+	case event.MessagesAcknowledged:
+		s.acknowledged(&x)
+		e = pick(s.changed, e, x)
 	case event.SessionClosed, event.SessionRefBound, event.SessionCarried: // hold no text
 	}
 	return e, s.changed

@@ -71,6 +71,14 @@ func tell(e event.SessionEvent) string {
 		return fmt.Sprintf("later proof about %s: %s%s", e.Execution, stateText(e.Effect), exit(e.ExitCode))
 	case event.SessionRefBound:
 		return fmt.Sprintf("the starter's ref is ~s%d", e.Number)
+	case event.MessagePosted:
+		return tellPosted(e)
+	case event.MessageResolved:
+		return fmt.Sprintf("message %s was resolved: %q", e.Message, brief(e.Resolution))
+	case event.MessageCompleted:
+		return fmt.Sprintf("todo %s was completed by the answer %s: %q", e.Todo, e.Answer, brief(e.Text))
+	case event.MessagesAcknowledged:
+		return fmt.Sprintf("first acknowledgement of %d messages was seen", len(e.Messages))
 	case event.SessionCarried:
 		return fmt.Sprintf("state carried forward, part %d of %d", e.Part.Part, e.Part.Parts)
 	}
@@ -91,6 +99,17 @@ func tellInstruction(e event.InstructionAccepted) string {
 		s += fmt.Sprintf("; mode %s → %s", e.PreviousMode, e.Mode)
 	}
 	return s
+}
+
+func tellPosted(e event.MessagePosted) string {
+	s := fmt.Sprintf("%s %s was posted", e.Kind, e.Message)
+	if e.ReplyTo != "" {
+		s += " in reply to " + string(e.ReplyTo)
+	}
+	if e.Supersedes != "" {
+		s += ", it supersedes " + string(e.Supersedes)
+	}
+	return fmt.Sprintf("%s: %q", s, brief(e.Text))
 }
 
 func tellInstructionFiles(e event.InstructionsObserved) string {

@@ -211,7 +211,8 @@ func showEvent(id event.SessionID, it Item) Event {
 			out.DurationMS = &e.DurationMS
 		}
 		out.Expectation, out.Validation = e.Expectation, e.Validation
-	case event.SessionClosed, event.SessionCreated, event.InstructionsObserved, event.ExecutionReconciled, event.SessionRefBound, event.SessionCarried:
+	case event.SessionClosed, event.SessionCreated, event.InstructionsObserved, event.ExecutionReconciled, event.SessionRefBound, event.SessionCarried,
+		event.MessagePosted, event.MessageResolved, event.MessageCompleted, event.MessagesAcknowledged:
 	}
 	return out
 }

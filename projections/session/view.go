@@ -8,10 +8,12 @@ import (
 	"webcodex/internal/fault"
 )
 
-// View is a Session at one moment: core and retained tail. It is immutable and may be kept.
+// View is a Session at one moment: core, retained tail and board, three folds over the same
+// events. It is immutable and may be kept.
 type View struct {
-	Core Core
-	Tail Tail
+	Core  Core
+	Tail  Tail
+	Board Board
 	// Seq and Hash are of the last commit folded in.
 	Seq  uint64
 	Hash string
@@ -28,7 +30,7 @@ func (v View) Apply(seq uint64, hash string, c event.Commit) View {
 		return v.begin(seq, hash, c)
 	}
 	c = sanitised(c)
-	return View{Core: v.Core.Apply(c), Tail: v.Tail.Apply(c), Seq: seq, Hash: hash}
+	return View{Core: v.Core.Apply(c), Tail: v.Tail.Apply(c), Board: v.Board.Apply(c), Seq: seq, Hash: hash}
 }
 
 // Stored is a commit with its place in the log.
