@@ -75,6 +75,7 @@ var importMap = map[string]entry{
 	"internal/fault":   {"error kinds and what a caller can do about them", nil},
 	"internal/redact":  {"secrets out of stored and printed text", nil},
 	"internal/relpath": {"the form of a project-relative path, and every spelling of .git", nil},
+	"internal/token":   {"opaque texts that a caller gives back: sealed cursors, fingerprints, digests of keys", nil},
 	"internal/proc":    {"one child process: own group, bounded output, an end that is an end", nil},
 	"internal/git":     {"the git binary with safe flags", []string{"internal/proc"}},
 
