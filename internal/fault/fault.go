@@ -44,6 +44,14 @@ const (
 	OutputBudgetExceeded   Kind = "output_budget_exceeded"
 	GitUnavailable         Kind = "git_unavailable" // no repository, no git, refused repository
 	GitFailed              Kind = "git_failed"
+	InvalidMessage         Kind = "invalid_session_message"
+	UnknownMessage         Kind = "unknown_message_id"
+	NotTodo                Kind = "session_message_not_todo"
+	AlreadyCompleted       Kind = "already_completed"
+	FenceStale             Kind = "assignment_fence_stale"
+	IdempotencyConflict    Kind = "idempotency_conflict" // the key stands for something else
+	InvalidObservation     Kind = "invalid_observation_token"
+	CompletionUncertain    Kind = "completion_persistence_uncertain" // the same key tells how it ended
 	StorageFull            Kind = "storage_full"
 	PersistenceUncertain   Kind = "persistence_uncertain"
 	LogDamaged             Kind = "log_damaged"
@@ -146,11 +154,12 @@ func KindOf(err error) Kind {
 func defaultRecovery(k Kind) Recovery {
 	switch k {
 	case InvalidArguments, InvalidInstruction, InvalidContext, UnknownTool, UnknownSessionID, UnknownSessionRef, UnknownProject,
-		UnknownProjectRef, UnknownJob, SessionProjectMismatch, InvalidPath, CommandSpawnFailed:
+		UnknownProjectRef, UnknownJob, SessionProjectMismatch, InvalidPath, CommandSpawnFailed, InvalidMessage, UnknownMessage, NotTodo,
+		IdempotencyConflict, InvalidObservation:
 		return FixArguments
-	case EditConflict:
+	case EditConflict, AlreadyCompleted, FenceStale:
 		return ReRead
-	case RunnerUnavailable, Conflict, TooManyCalls, ShuttingDown, Timeout:
+	case CompletionUncertain, RunnerUnavailable, Conflict, TooManyCalls, ShuttingDown, Timeout:
 		return RetrySame
 	default:
 		return None
