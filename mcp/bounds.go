@@ -29,6 +29,8 @@ const (
 	maxIDBytes = 256
 	// maxCompletions is what the protocol allows in one completion answer.
 	maxCompletions = 100
+	// maxCompleted is how many of a caller's newest Sessions one completion looks at.
+	maxCompleted = 1000
 	// MaxTools and MaxToolsBytes bound the default tools/list (ruling 4).
 	MaxTools      = 32
 	MaxToolsBytes = 32 << 10

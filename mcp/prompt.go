@@ -107,8 +107,8 @@ func (s *Server) handoff(ctx context.Context, id string) (json.RawMessage, error
 	return resp.Output, err
 }
 
-// complete offers Session ids for the prompt's and the resource's argument, newest first.
-// Any other argument has no suggestions.
+// complete offers Session ids for the prompt's and the resource's argument, newest first, of the
+// newest maxCompleted; list_sessions knows the older ones. Any other argument has no suggestions.
 func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	res := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}
 	ref, arg := req.Params.Ref, req.Params.Argument
@@ -121,16 +121,24 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 	if !mayCall(caller, listSessions.Spec) { // a completion is a list too
 		return res, nil
 	}
+	f := session.Filter{Authority: caller.Actor.Authority, Sees: caller.Sees}
+	ids, all, err := s.cfg.Sessions.Newest(f, maxCompleted)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Internal, "the Sessions cannot be read")
+	}
 	total := 0
-	for _, c := range s.cfg.Sessions.List(session.Filter{Authority: caller.Actor.Authority}) {
-		if !strings.HasPrefix(string(c.ID), arg.Value) || !caller.Sees(c.Project) {
+	for _, id := range ids {
+		if !strings.HasPrefix(string(id), arg.Value) {
 			continue
 		}
 		if total++; total <= maxCompletions {
-			res.Completion.Values = append(res.Completion.Values, string(c.ID))
+			res.Completion.Values = append(res.Completion.Values, string(id))
 		}
 	}
 	res.Completion.Total, res.Completion.HasMore = total, total > maxCompletions
+	if older := all - len(ids); older > 0 { // how many of them match is not known
+		res.Completion.Total, res.Completion.HasMore = 0, true
+	}
 	return res, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -165,21 +164,5 @@ func TestMayRemove(t *testing.T) {
 		if MayRemove(c) {
 			t.Errorf("%+v may be removed", c)
 		}
-	}
-}
-
-// The queue gives the Session that was closed first, the id as tiebreak.
-func TestQueueOrder(t *testing.T) {
-	r := New(Options{})
-	r.known = map[event.SessionID]bool{}
-	at := time.UnixMilli(1000).UTC()
-	a, b, c := closed(), closed(), closed()
-	a.UpdatedAt, b.UpdatedAt, c.UpdatedAt = at.Add(time.Millisecond), at, at
-	b.ID, c.ID = max(b.ID, c.ID), min(b.ID, c.ID)
-	for _, x := range []session.Core{a, b, c, b} {
-		r.push(x)
-	}
-	if r.closed.Len() != 3 || r.closed[0].id != c.ID {
-		t.Errorf("%+v", r.closed)
 	}
 }

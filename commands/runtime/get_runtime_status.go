@@ -91,17 +91,8 @@ func sessionsOf(c *call.Call) session.Totals {
 		return all
 	}
 	t := session.Totals{HotTarget: all.HotTarget, MaxSessions: all.MaxSessions, MaxTail: all.MaxTail}
-	for _, core := range c.Sessions().List(session.Filter{Authority: c.Principal.Actor.Authority}) {
-		if !c.Principal.Sees(core.Project) {
-			continue
-		}
-		t.Sessions++
-		if core.Lifecycle == session.Closed {
-			t.Closed++
-		} else {
-			t.Active++
-		}
-	}
+	mine := c.Sessions().Count(session.Filter{Authority: c.Principal.Actor.Authority, Sees: c.Principal.Sees})
+	t.Sessions, t.Active, t.Closed = mine.Active+mine.Closed, mine.Active, mine.Closed
 	return t
 }
 

@@ -135,8 +135,8 @@ func TestUnknownModeDiscardsTheSession(t *testing.T) {
 			e.Refused(calltest.Owner(), &session.ReadSummary, args{"session_id": id}, fault.UnknownSessionID)
 			e.Refused(calltest.Owner(), &session.WorkOnProject, args{"session_id": string(id), "instruction": "x"}, fault.UnknownSessionID)
 		}
-		list := e.Store.List(view.Filter{AnyAuthority: true})
-		if len(list) != 1 || list[0].ID != other || e.Store.Totals().Sessions != 1 {
+		list, _, err := e.Store.Select(view.Filter{AnyAuthority: true}, 0, 10)
+		if err != nil || len(list) != 1 || list[0].ID != other || e.Store.Totals().Sessions != 1 {
 			t.Fatalf("%d listed, %+v", len(list), e.Store.Totals())
 		}
 		e.Reopen()

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"time"
 
 	"webcodex/eventlog/event"
 )
@@ -48,19 +47,9 @@ func decodeCarried(s event.CarriedState) (View, bool) {
 	}
 }
 
-// Rootless reports whether the View has seen commits of a Session whose beginning has left the
-// log, and not yet the state that was carried forward for it.
-func (v View) Rootless() bool { return v.Core.Version > 0 && !v.Core.Exists() }
-
-// Gathered is what a rootless View holds of the state that is coming, for whoever keeps the
+// Gathered is what a View without its beginning holds of the state that is coming, for whoever keeps the
 // View over a restart.
 func (v View) Gathered() event.Gather { return v.gather }
-
-// WithGathered undoes Gathered.
-func (v View) WithGathered(g event.Gather) View {
-	v.gather = g
-	return v
-}
 
 // rooted reports whether the commit continues what v holds, so that its events mean something.
 func (v View) rooted(c event.Commit) bool {
@@ -83,29 +72,4 @@ func (v View) begin(seq uint64, hash string, c event.Commit) View {
 	}
 	restored.Core.Version, restored.Seq, restored.Hash = c.Version, seq, hash
 	return restored
-}
-
-// overflowPage is how many Sessions Overflowed looks at in one query, which goes through all rows.
-const overflowPage = 2000
-
-// Overflowed reports whether an event has left a Session's tail after a time: the log may hold
-// it for as long as what came before that time.
-func (s *Store) Overflowed(after time.Time) (bool, error) {
-	for offset := 0; ; offset += overflowPage {
-		page, total, err := s.Select(Filter{AnyAuthority: true}, offset, overflowPage)
-		if err != nil {
-			return false, err
-		}
-		for _, c := range page {
-			if !c.UpdatedAt.After(after) {
-				return false, nil // newest update first
-			}
-			if c.Observed > MaxTail {
-				return true, nil
-			}
-		}
-		if offset+overflowPage >= total {
-			return false, nil
-		}
-	}
 }

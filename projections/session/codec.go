@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"webcodex/eventlog/event"
+	"webcodex/projections/state"
 )
 
 // FoldVersion is the version of what a Session folds to and of the forms below. A change of
@@ -110,15 +110,9 @@ func AppendCore(b []byte, c Core, seq uint64, hash string) []byte {
 	return coreForms.Append(b, &f)
 }
 
-// DecodeCore reads what AppendCore wrote. Anything else, a member it does not know too, is an
-// error (RES-05), as is a mode or a lifecycle outside the enum (RES-07).
-func DecodeCore(b []byte) (c Core, seq uint64, hash string, err error) {
-	if !utf8.Valid(b) {
-		return Core{}, 0, "", errText
-	}
-	return decodeCore(string(b))
-}
-
+// decodeCore reads what AppendCore wrote. Anything else, a member it does not know too, is an
+// error (RES-05), as is a mode or a lifecycle outside the enum (RES-07). That a text is valid
+// UTF-8 its row's hash says.
 func decodeCore(s string) (c Core, seq uint64, hash string, err error) {
 	var f coreForm
 	if err := coreForms.ReadString(s, &f); err != nil {
@@ -144,19 +138,7 @@ func AppendItem(b []byte, it Item) []byte {
 	return event.AppendEvent(b, it.event)
 }
 
-// DecodeItem reads what AppendItem wrote.
-func DecodeItem(b []byte) (Item, error) {
-	if !utf8.Valid(b) {
-		return Item{}, errText
-	}
-	it, err := decodeItem(string(b))
-	if err != nil {
-		return Item{}, err
-	}
-	return it.decoded()
-}
-
-// decodeItem reads the first line alone; the event is read when it is looked at.
+// decodeItem reads what AppendItem wrote: the first line alone; the event is read when it is looked at.
 func decodeItem(s string) (Item, error) {
 	head, text, ok := strings.Cut(s, "\n")
 	if !ok {
@@ -204,7 +186,7 @@ func (i Item) decoded() (Item, error) {
 // Shape names what the rows of a Session look like and mean. A file of another one is made
 // again.
 func Shape() string {
-	return fmt.Sprintf("%d/%d%s%s", FoldVersion, SanitiseVersion, coreForms.Shape(), event.EventShape())
+	return fmt.Sprintf("%d/%d%s%s%x", FoldVersion, SanitiseVersion, coreForms.Shape(), event.EventShape(), state.HashString(strings.Join(schema, ";")))
 }
 
 // EncodeView writes a whole Session, for carried state. DecodeView gives an equal one.
@@ -267,7 +249,6 @@ func NewTail(items []Item, observed uint64) (Tail, error) {
 }
 
 var (
-	errText      = errors.New("the bytes of a Session are no text")
 	errItem      = errors.New("a tail row has not the form of one")
 	errGap       = errors.New("the retained events of a Session have a gap")
 	errMode      = errors.New("the Session has a mode that is none")

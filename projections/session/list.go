@@ -58,14 +58,6 @@ func (s *Store) Page(f Filter, offset int, limitAsked *int) (Page, error) {
 	return newPage(cores, total, offset, limit), nil
 }
 
-// NewPage is Page of Sessions that are at hand, all of them in their order.
-func NewPage(all []Core, offset int, limitAsked *int) Page {
-	limit := clamp(limitAsked, ListLimit, MaxListLimit)
-	offset = max(offset, 0)
-	from := min(offset, len(all))
-	return newPage(all[from:min(from+limit, len(all))], len(all), offset, limit)
-}
-
 // newPage shows the cores that stand at offset as far as the byte bound allows.
 func newPage(cores []Core, total, offset, limit int) Page {
 	p := Page{Total: total, Offset: offset, Limit: limit, Sessions: []Row{}}

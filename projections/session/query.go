@@ -2,205 +2,12 @@ package session
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
-	"errors"
-	"iter"
 	"maps"
-	"math"
 	"slices"
 
 	"webcodex/eventlog/event"
 )
-
-// Filter picks Sessions.
-type Filter struct {
-	// Authority is the caller's authority fingerprint; Sessions of others don't exist for the
-	// caller, neither as rows nor in totals (LST-04). Empty matches nothing.
-	Authority string
-	// AnyAuthority drops that rule, for the person who owns the data directory.
-	AnyAuthority bool
-	// Project is the exact Project; zero: all, those without a Project too.
-	Project event.ProjectRef
-	// Lifecycle is empty for all.
-	Lifecycle Lifecycle
-}
-
-func (f Filter) match(c Core) bool {
-	return c.Exists() && (f.AnyAuthority || f.Authority != "" && f.Authority == c.Authority) &&
-		(f.Project.Zero() || f.Project == c.Project) && (f.Lifecycle == "" || f.Lifecycle == c.Lifecycle)
-}
-
-// where is match as SQL.
-func (f Filter) where() (string, []any) {
-	w, args := "1", []any(nil)
-	and := func(cond string, a ...any) { w, args = w+" AND "+cond, append(args, a...) }
-	if !f.AnyAuthority && !f.Project.Zero() {
-		and("scope = ?", scopeOf(f.Authority, string(f.Project.Client), string(f.Project.Project)))
-		if f.Lifecycle != "" {
-			and("lifecycle = ?", string(f.Lifecycle))
-		}
-		return w, args
-	}
-	if !f.AnyAuthority {
-		and("authority = ?", f.Authority)
-	}
-	if !f.Project.Zero() {
-		and("client = ? AND project = ?", string(f.Project.Client), string(f.Project.Project))
-	}
-	if f.Lifecycle != "" {
-		and("lifecycle = ?", string(f.Lifecycle))
-	}
-	return w, args
-}
-
-// place is where a Session stands in a list: newest update first, id as tiebreak (LST-12).
-type place struct {
-	updated int64
-	id      event.SessionID
-}
-
-func before(a, b place) int {
-	if n := cmp.Compare(b.updated, a.updated); n != 0 {
-		return n
-	}
-	return cmp.Compare(a.id, b.id)
-}
-
-// overlay is what memory knows beyond the file, at a moment before the file is read.
-type overlay struct {
-	file  *tables
-	cores map[event.SessionID]Core // one that does not exist is removed, or not there yet
-	// spoilt: a row among them is damaged, so what was counted of it may differ.
-	spoilt bool
-}
-
-// over reads the Sessions that the file has not as they are.
-func (s *Store) over() overlay {
-	s.mu.Lock()
-	peeked := make([]peeked, 0, len(s.dirty))
-	o := overlay{file: s.file, cores: make(map[event.SessionID]Core, len(s.dirty))}
-	for id, e := range s.dirty {
-		peeked = append(peeked, s.peek(id))
-		o.spoilt = o.spoilt || e.rewrite
-	}
-	s.mu.Unlock()
-	for _, p := range peeked {
-		c, err := s.coreOf(o.file, p)
-		if err != nil {
-			// Its rows are damaged and the log cannot give it: it spoils only itself (SES-30).
-			c = Core{}
-		}
-		o.cores[p.id] = c
-	}
-	return o
-}
-
-// List gives all matching Sessions, newest update first. Where there may be many, Select some.
-func (s *Store) List(f Filter) []Core {
-	all, _, err := s.Select(f, 0, math.MaxInt32)
-	s.tell(err)
-	return all
-}
-
-// tell reports a file that cannot be read, for callers that get no error.
-func (s *Store) tell(err error) {
-	s.mu.Lock()
-	keeper := s.keeper
-	s.mu.Unlock()
-	if err != nil && keeper != nil {
-		keeper.Spoiled(err)
-	}
-}
-
-// Select gives limit of the matching Sessions from offset on, and how many match in all.
-// Nothing becomes hot by it. A Session that is damaged beyond repair is left out of the rows.
-func (s *Store) Select(f Filter, offset, limit int) (page []Core, total int, err error) {
-	if !f.AnyAuthority && f.Authority == "" {
-		return nil, 0, nil
-	}
-	o := s.over()
-	var mine []place
-	for id, c := range o.cores {
-		if f.match(c) {
-			mine = append(mine, place{c.UpdatedAt.UnixMilli(), id})
-		}
-	}
-	slices.SortFunc(mine, before)
-	total = len(mine)
-	places := mine
-	if o.file != nil {
-		if places, total, err = o.file.list(context.Background(), f, o.cores, mine, offset+limit); err != nil {
-			return nil, 0, err
-		}
-	}
-	places = places[min(offset, len(places)):]
-	for _, p := range places[:min(limit, len(places))] {
-		c, ok := o.cores[p.id]
-		if !ok {
-			if c, ok = s.Core(p.id); !ok || !f.match(c) {
-				continue
-			}
-		}
-		page = append(page, c)
-	}
-	return page, total, nil
-}
-
-// list merges the rows with what memory has, up to n places.
-func (t *tables) list(ctx context.Context, f Filter, over map[event.SessionID]Core, mine []place, n int) ([]place, int, error) {
-	tx, err := t.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return nil, 0, err
-	}
-	defer tx.Rollback()
-	where, args := f.where()
-	total := len(mine)
-	var rows int
-	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM session WHERE `+where, args...).Scan(&rows); err != nil {
-		return nil, 0, err
-	}
-	total += rows
-	for id := range over {
-		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM session WHERE `+where+` AND id = ?`, append(slices.Clone(args), string(id))...).
-			Scan(&rows); err != nil {
-			return nil, 0, err
-		}
-		total -= rows
-	}
-	var places []place
-	failed := error(nil)
-	for p := range t.places(ctx, tx, where, args, &failed) {
-		for len(mine) > 0 && before(mine[0], p) < 0 {
-			places, mine = append(places, mine[0]), mine[1:]
-		}
-		if len(places) >= n {
-			break
-		}
-		if _, is := over[p.id]; !is {
-			places = append(places, p)
-		}
-	}
-	return append(places, mine...), total, failed
-}
-
-func (t *tables) places(ctx context.Context, tx *sql.Tx, where string, args []any, failed *error) iter.Seq[place] {
-	return func(yield func(place) bool) {
-		rows, err := tx.QueryContext(ctx, `SELECT updated, id FROM session WHERE `+where+` ORDER BY updated DESC, id`, args...)
-		if err != nil {
-			*failed = err
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var p place
-			if *failed = rows.Scan(&p.updated, &p.id); *failed != nil || !yield(p) {
-				return
-			}
-		}
-		*failed = rows.Err()
-	}
-}
 
 // Unfinished is what one Session has open: calls without a finish, Jobs without an end.
 type Unfinished struct {
@@ -329,27 +136,16 @@ func (s *Store) Any() bool {
 
 // Totals counts the retained Sessions.
 func (s *Store) Totals() Totals {
-	o := s.over()
-	counts := map[Lifecycle]int{}
-	for _, c := range o.cores {
-		if c.Exists() {
-			counts[c.Lifecycle]++
-		}
-	}
-	if o.file != nil {
-		s.tell(o.file.count(context.Background(), o, counts))
-	}
+	n := s.Count(Filter{AnyAuthority: true})
 	lastError := s.lastPersistError()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := Totals{Active: counts[Active], Closed: counts[Closed], Hot: s.hot.len(), HotTarget: s.hot.target, MaxSessions: s.hot.target,
+	t := Totals{Active: n.Active, Closed: n.Closed, Hot: s.hot.len(), HotTarget: s.hot.target, MaxSessions: s.hot.target,
 		MaxTail: MaxTail, LastPersistError: lastError}
 	t.Sessions = t.Active + t.Closed
 	t.Cold = max(t.Sessions-t.Hot, 0)
 	return t
 }
-
-const countRows = `SELECT lifecycle, count(*) FROM session GROUP BY lifecycle`
 
 func (s *Store) lastPersistError() *string {
 	s.mu.Lock()
@@ -360,47 +156,6 @@ func (s *Store) lastPersistError() *string {
 	}
 	if why := keeper.LastPersistError(); why != "" {
 		return &why
-	}
-	return nil
-}
-
-// count adds the rows, less those that memory knows better.
-func (t *tables) count(ctx context.Context, o overlay, counts map[Lifecycle]int) error {
-	tx, err := t.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	from := `SELECT lifecycle, sessions FROM session_count`
-	if o.spoilt {
-		from = countRows
-	}
-	rows, err := tx.QueryContext(ctx, from)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var l Lifecycle
-		var n int
-		if err := rows.Scan(&l, &n); err != nil {
-			return err
-		}
-		counts[l] += n
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	for id := range o.cores {
-		var l Lifecycle
-		err := tx.QueryRowContext(ctx, `SELECT lifecycle FROM session WHERE id = ?`, string(id)).Scan(&l)
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		counts[l]--
 	}
 	return nil
 }

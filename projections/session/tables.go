@@ -12,22 +12,23 @@ import (
 	"webcodex/projections/state"
 )
 
-// schema of a Session's rows. What List and the like pick by lies in columns; the core and
-// each tail event are one text of their own, in the forms of codec.go.
+// schema of a Session's rows. What lists pick by lies in columns; the core and each tail event
+// are one text of their own, in the forms of codec.go.
 //
-// Each commit moves its Session in every index that has its time, so there is one such index,
-// for the question that callers ask: the Sessions of an authority in a Project. It is by a
-// number made of the three texts. Other lists go through all rows.
+// Each commit moves its Session in every index that has its time. There is one such index for
+// all, by the shelf that the Session stands on (shelf.go), and one for those whose tail is full.
 var schema = []string{
 	`CREATE TABLE session (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, authority TEXT NOT NULL, client TEXT NOT NULL,
 		project TEXT NOT NULL, lifecycle TEXT NOT NULL, updated INTEGER NOT NULL, busy INTEGER NOT NULL, core TEXT NOT NULL,
-		hash INTEGER NOT NULL, scope INTEGER NOT NULL)`,
-	`CREATE INDEX session_scope ON session (scope, updated DESC, id, lifecycle)`,
+		hash INTEGER NOT NULL, shelf INTEGER NOT NULL, overflowed INTEGER NOT NULL)`,
+	`CREATE INDEX session_shelf_order ON session (shelf, updated DESC, id)`,
+	`CREATE INDEX session_overflowed ON session (updated DESC, id) WHERE overflowed = 1`,
 	`CREATE INDEX session_busy ON session (id) WHERE busy = 1`,
 	`CREATE TABLE session_tail (session INTEGER NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, hash INTEGER NOT NULL,
 		PRIMARY KEY (session, seq)) WITHOUT ROWID`,
 	`CREATE TABLE session_ended (execution TEXT PRIMARY KEY, session INTEGER NOT NULL) WITHOUT ROWID`,
-	`CREATE TABLE session_count (lifecycle TEXT PRIMARY KEY, sessions INTEGER NOT NULL) WITHOUT ROWID`,
+	`CREATE TABLE session_shelf (num INTEGER PRIMARY KEY, authority TEXT NOT NULL, client TEXT NOT NULL, project TEXT NOT NULL,
+		lifecycle TEXT NOT NULL, sessions INTEGER NOT NULL, hash INTEGER NOT NULL)`,
 }
 
 // Model is the Store as a part of state.db.
@@ -42,15 +43,9 @@ func (m model) Schema() []string                              { return schema }
 // (SES-30).
 func (m model) Load(ctx context.Context, db *sql.DB) error {
 	t := &tables{db: db}
-	for q, stmt := range map[string]**sql.Stmt{
-		`SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`:            &t.row,
-		`SELECT event, hash FROM session_tail WHERE session = ? ORDER BY seq`: &t.tail,
-		`SELECT id FROM session WHERE busy = 1 ORDER BY id`:                   &t.busy,
-		`SELECT session.id FROM session_ended JOIN session ON num = session_ended.session
-			WHERE execution = ?`: &t.ended,
-	} {
+	for stmt, query := range t.statements() {
 		var err error
-		if *stmt, err = db.PrepareContext(ctx, q); err != nil {
+		if *stmt, err = db.PrepareContext(ctx, query); err != nil {
 			return err
 		}
 	}
@@ -73,6 +68,26 @@ func (m model) Reset() {
 type tables struct {
 	db                     *sql.DB
 	row, tail, busy, ended *sql.Stmt
+	// Of shelf.go.
+	newest, oldest, on, overflowed, shelf, shelves *sql.Stmt
+}
+
+// statements are all that readers ask the file but countRows, which only damage makes necessary.
+// None goes through all Sessions.
+func (t *tables) statements() map[**sql.Stmt]string {
+	return map[**sql.Stmt]string{
+		&t.row:  `SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`,
+		&t.tail: `SELECT event, hash FROM session_tail WHERE session = ? ORDER BY seq`,
+		&t.busy: `SELECT id FROM session WHERE busy = 1 ORDER BY id`,
+		&t.ended: `SELECT session.id FROM session_ended JOIN session ON num = session_ended.session
+			WHERE execution = ?`,
+		&t.newest:     `SELECT updated, id FROM session WHERE shelf = ? ORDER BY updated DESC, id LIMIT ?`,
+		&t.oldest:     `SELECT updated, id FROM session WHERE shelf = ? ORDER BY updated, id DESC LIMIT ?`,
+		&t.on:         `SELECT shelf FROM session WHERE id = ?`,
+		&t.overflowed: `SELECT id FROM session WHERE overflowed = 1 AND updated > ? LIMIT ?`,
+		&t.shelf:      `SELECT ` + shelfColumns + ` FROM session_shelf WHERE num = ?`,
+		&t.shelves:    `SELECT ` + shelfColumns + ` FROM session_shelf`,
+	}
 }
 
 const rowColumns = `id, authority, client, project, lifecycle, updated, busy, core, hash`
@@ -84,26 +99,25 @@ type stored struct {
 	updated                              int64
 	busy                                 bool
 	core                                 string
+	overflowed                           bool
 }
 
 func rowFor(v View) stored {
 	c := v.Core
 	return stored{id: string(c.ID), authority: c.Authority, client: string(c.Project.Client), project: string(c.Project.Project),
 		life: string(c.Lifecycle), updated: c.UpdatedAt.UnixMilli(), busy: len(c.Open)+len(c.Jobs) > 0,
-		core: string(AppendCore(make([]byte, 0, 2048), c, v.Seq, v.Hash))}
+		core: string(AppendCore(make([]byte, 0, 2048), c, v.Seq, v.Hash)), overflowed: c.Observed > MaxTail}
 }
 
-// scopeOf is what the index session_scope has for an authority and a Project. Two scopes of one
-// number would be a matter of chance that nobody meets; rows that are shown are compared again.
-func scopeOf(authority, client, project string) int64 {
-	return new(state.Fields).Text(authority).Text(client).Text(project).Hash()
+// picked are the columns that only lists pick by, beyond rowColumns. The rows that they give
+// are compared again.
+func (r *stored) picked() []any {
+	return []any{shelf{r.authority, r.client, r.project, Lifecycle(r.life)}.num(), r.overflowed}
 }
-
-func (r *stored) scope() int64 { return scopeOf(r.authority, r.client, r.project) }
 
 // columns are the values of rowColumns.
 func (r *stored) columns() []any {
-	return append(make([]any, 0, 11), r.id, r.authority, r.client, r.project, r.life, r.updated, r.busy, r.core, r.hash())
+	return append(make([]any, 0, 12), r.id, r.authority, r.client, r.project, r.life, r.updated, r.busy, r.core, r.hash())
 }
 
 func (r *stored) hash() int64 {

@@ -18,7 +18,7 @@ type writer struct {
 	ctx     context.Context
 	tx      *sql.Tx
 	stmts   [len(statements)]*sql.Stmt
-	counts  map[Lifecycle]int64
+	counts  map[shelf]int64
 	recount bool // a damaged row was replaced
 }
 
@@ -35,6 +35,9 @@ const (
 	stmtEnd
 	stmtUnEnd
 	stmtDrop
+	stmtShelf
+	stmtPutShelf
+	stmtDropShelf
 )
 
 const putTail = `INSERT OR REPLACE INTO session_tail (session, seq, event, hash) VALUES (?, ?, ?, ?)`
@@ -42,22 +45,25 @@ const putTail = `INSERT OR REPLACE INTO session_tail (session, seq, event, hash)
 var statements = [...]string{
 	stmtRow:  `SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`,
 	stmtFind: `SELECT num, lifecycle FROM session WHERE id = ?`,
-	stmtNew: `INSERT INTO session (` + rowColumns + `, scope) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	stmtNew: `INSERT INTO session (` + rowColumns + `, shelf, overflowed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`,
 	stmtUpdate: `UPDATE session SET authority = ?, client = ?, project = ?, lifecycle = ?, updated = ?, busy = ?,
-		core = ?, hash = ?, scope = ? WHERE num = ?`,
-	stmtTail:     putTail,
-	stmtTail2:    putTail + strings.Repeat(`, (?, ?, ?, ?)`, 1),
-	stmtTail8:    putTail + strings.Repeat(`, (?, ?, ?, ?)`, 7),
-	stmtCutTail:  `DELETE FROM session_tail WHERE session = ? AND seq < ?`,
-	stmtDropTail: `DELETE FROM session_tail WHERE session = ?`,
-	stmtEnd:      `INSERT OR REPLACE INTO session_ended (execution, session) VALUES (?, ?)`,
-	stmtUnEnd:    `DELETE FROM session_ended WHERE execution = ?`,
-	stmtDrop:     `DELETE FROM session WHERE num = ?`,
+		core = ?, hash = ?, shelf = ?, overflowed = ? WHERE num = ?`,
+	stmtTail:      putTail,
+	stmtTail2:     putTail + strings.Repeat(`, (?, ?, ?, ?)`, 1),
+	stmtTail8:     putTail + strings.Repeat(`, (?, ?, ?, ?)`, 7),
+	stmtCutTail:   `DELETE FROM session_tail WHERE session = ? AND seq < ?`,
+	stmtDropTail:  `DELETE FROM session_tail WHERE session = ?`,
+	stmtEnd:       `INSERT OR REPLACE INTO session_ended (execution, session) VALUES (?, ?)`,
+	stmtUnEnd:     `DELETE FROM session_ended WHERE execution = ?`,
+	stmtDrop:      `DELETE FROM session WHERE num = ?`,
+	stmtShelf:     `SELECT ` + shelfColumns + ` FROM session_shelf WHERE num = ?`,
+	stmtPutShelf:  `INSERT OR REPLACE INTO session_shelf (` + shelfColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	stmtDropShelf: `DELETE FROM session_shelf WHERE num = ?`,
 }
 
 func newWriter(ctx context.Context, tx *sql.Tx) *writer {
-	return &writer{ctx: context.WithoutCancel(ctx), tx: tx, counts: map[Lifecycle]int64{}}
+	return &writer{ctx: context.WithoutCancel(ctx), tx: tx, counts: map[shelf]int64{}}
 }
 
 func (w *writer) stmt(n int) (*sql.Stmt, error) {
@@ -94,28 +100,6 @@ func (w *writer) close() {
 			_ = s.Close()
 		}
 	}
-}
-
-// count moves the totals by what this batch created, closed and removed.
-func (w *writer) count() error {
-	if w.recount {
-		for _, q := range []string{`DELETE FROM session_count`, `INSERT INTO session_count ` + countRows} {
-			if _, err := w.tx.ExecContext(w.ctx, q); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for l, n := range w.counts {
-		if n == 0 {
-			continue
-		}
-		if _, err := w.tx.ExecContext(w.ctx, `INSERT INTO session_count VALUES (?, ?) ON CONFLICT DO UPDATE
-			SET sessions = sessions + excluded.sessions`, string(l), n); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // write brings one Session's rows to where the capture is.
@@ -197,10 +181,10 @@ func (w *writer) save(p *part, v View, items []Item) error {
 	if err != nil {
 		return err
 	}
-	if was != v.Core.Lifecycle {
-		w.counts[v.Core.Lifecycle]++
-		if was != "" {
-			w.counts[was]--
+	if on := shelfOf(v.Core); was != on.lifecycle {
+		w.counts[on]++
+		if on.lifecycle = was; was != "" {
+			w.counts[on]--
 		}
 	}
 	if p.rewrite {
@@ -228,7 +212,7 @@ func (w *writer) save(p *part, v View, items []Item) error {
 // put writes the row and says which lifecycle it had; empty: it is new.
 func (w *writer) put(p *part, r *stored) (was Lifecycle, err error) {
 	if p.row.num == 0 && !p.rewrite {
-		res, err := w.exec(stmtNew, append(r.columns(), r.scope())...)
+		res, err := w.exec(stmtNew, append(r.columns(), r.picked()...)...)
 		if err != nil {
 			return "", err
 		}
@@ -245,7 +229,7 @@ func (w *writer) put(p *part, r *stored) (was Lifecycle, err error) {
 			return "", err
 		}
 	}
-	res, err := w.exec(stmtUpdate, append(r.columns()[1:], r.scope(), r.num)...)
+	res, err := w.exec(stmtUpdate, append(append(r.columns()[1:], r.picked()...), r.num)...)
 	if err != nil {
 		return "", err
 	}
@@ -257,7 +241,7 @@ func (w *writer) put(p *part, r *stored) (was Lifecycle, err error) {
 		w.recount, p.row.num = true, 0
 		return w.put(p, r)
 	}
-	if res, err = w.exec(stmtNew, append(r.columns(), r.scope())...); err == nil {
+	if res, err = w.exec(stmtNew, append(r.columns(), r.picked()...)...); err == nil {
 		r.num, err = res.LastInsertId()
 	}
 	return "", err
@@ -331,8 +315,10 @@ func (w *writer) remove(id event.SessionID) error {
 	if err != nil {
 		return err
 	}
-	w.counts[was]--
 	if ok {
+		on := shelfOf(v.Core)
+		on.lifecycle = was
+		w.counts[on]--
 		if err := w.ended(v.Core.Ended, nil, num); err != nil {
 			return err
 		}
