@@ -63,9 +63,12 @@ func (d *drain) wait(ctx context.Context) error {
 	}
 }
 
-// Drain refuses new calls and returns when those in flight have their answer, or with ctx's
-// error. It may be called again, to go on waiting.
-func (k *Kernel) Drain(ctx context.Context) error { return k.drain.wait(ctx) }
+// Drain refuses new calls, ends those that only wait, and returns when all in flight have their
+// answer, or with ctx's error. It may be called again, to go on waiting.
+func (k *Kernel) Drain(ctx context.Context) error {
+	k.ending.begin()
+	return k.drain.wait(ctx)
+}
 
 // Close waits until late ends that are being recorded are in the log.
 func (k *Kernel) Close(ctx context.Context) error { return k.late.wait(ctx) }

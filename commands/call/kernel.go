@@ -10,6 +10,7 @@ import (
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/internal/token"
 	"webcodex/projections/access"
 	"webcodex/projections/retention"
 	"webcodex/projections/session"
@@ -35,6 +36,10 @@ type Config struct {
 	OnCall func(Line)
 	// Ambient are asked, in this order, for what an answer is to carry beside its output.
 	Ambient []Ambient
+	// Tokens seal cursors and fences; nil: with keys that end with this Kernel.
+	Tokens *token.Keys
+	// Epoch names the log's history; nil: there is but one.
+	Epoch func() string
 	// Info tells what get_runtime_status shows of the process; nil: next to nothing.
 	Info func() ServerInfo
 }
@@ -59,12 +64,17 @@ type Kernel struct {
 	jobs  *jobTable
 	late  drain // ends that come after their call
 	drain drain
+
+	ending ending
 }
 
 // NewKernel wires a Kernel.
 func NewKernel(cfg Config) *Kernel {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Tokens == nil {
+		cfg.Tokens = ownTokens()
 	}
 	return &Kernel{cfg: cfg, fleet: cfg.Fleet, writer: aggregate.NewWriter(cfg.Log, cfg.Now),
 		slots: newSlots(), jobs: newJobTable()}
