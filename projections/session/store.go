@@ -23,6 +23,8 @@ type Store struct {
 	file    *tables // nil: there is none
 	source  Source
 	keeper  Keeper
+
+	watchers watchers
 }
 
 // Keeper is what writes the Store's rows (state.Keeper).
@@ -108,6 +110,7 @@ func (s *Store) SetKeeper(k Keeper) {
 // Apply folds one commit; commits of other domains only move the position, seq already
 // applied changes nothing (eventlog.Fold). It does no I/O.
 func (s *Store) Apply(seq uint64, hash string, c event.Commit) {
+	defer s.watchers.applied(c) // without the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if seq <= s.applied {
