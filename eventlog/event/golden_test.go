@@ -109,11 +109,10 @@ func writeMissing(t *testing.T, name string) {
 func visit(v reflect.Value, path string, f func(path string, set bool)) {
 	switch v.Kind() {
 	case reflect.Pointer:
+		f(path, !v.IsNil())
 		if !v.IsNil() {
 			visit(v.Elem(), path, f)
-			return
 		}
-		f(path, false)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			visit(v.Field(i), path+"."+jsonName(v.Type().Field(i)), f)

@@ -106,13 +106,17 @@ type Input struct {
 	DryRun       bool     `json:"dry_run,omitempty"`
 	Limit        int      `json:"limit,omitempty"`
 	Packages     []string `json:"packages,omitempty"`
-	Target       string   `json:"target,omitempty"` // a job id or the like, minted by the server
-	Expectation  string   `json:"expectation,omitempty"`
+	Target       string   `json:"target,omitempty"`      // a job id or the like, minted by the server
+	Expectation  string   `json:"expectation,omitempty"` // as declared; absent: success (EXE-29)
 	Features     []string `json:"features,omitempty"`
 	Flags        []string `json:"flags,omitempty"` // names of boolean arguments that were true
 	// Partial: what narrowed the run further is not stored (free text, or too long), so the
 	// rest of this does not repeat it.
 	Partial bool `json:"partial,omitempty"`
+	// AcceptedExitCodes are results in themselves, as declared (EXE-32).
+	AcceptedExitCodes []int `json:"accepted_exit_codes,omitempty"`
+	// MinTests is the least number of tests that was asked for; 0: none (VAL-13, VAL-14).
+	MinTests int `json:"min_tests,omitempty"`
 }
 
 // Execution is what is durable before an offer leaves: identity and fence, no text.
@@ -138,6 +142,17 @@ type ToolCallStarted struct {
 	Input     Input      `json:"input"`
 	At        string     `json:"at,omitempty"` // when it differs from the commit: start and finish in one commit
 	Execution *Execution `json:"execution,omitempty"`
+	// Validates is what a validating run covers; its end carries the same, after a restart too.
+	Validates *ValidationScope `json:"validates,omitempty"`
+}
+
+// ValidationScope says, opaquely, what a validating run covers (VAL-03, VAL-22).
+type ValidationScope struct {
+	Kind      string `json:"kind"` // go_test, cargo_test, or the tool that was run
+	TargetID  string `json:"target_id"`
+	Scope     string `json:"scope_identity"`
+	Parser    string `json:"parser"` // none: only the exit status is read
+	ParserVer int    `json:"parser_version"`
 }
 
 // ExecutionState is the closed atom of what is known about an effect (EVT-21).
@@ -174,6 +189,61 @@ type Validation struct {
 	TestsFailed  int    `json:"tests_failed"`
 	TestsSkipped int    `json:"tests_skipped"`
 	ZeroTests    bool   `json:"zero_tests"`
+	// Failures name what failed, at most 20 (VAL-24); never what it said.
+	Failures []FailedCase `json:"failures,omitempty"`
+	// Bound is what the run looked at and printed; nil: nobody observed it.
+	Bound *Binding `json:"bound_to,omitempty"`
+}
+
+// Kinds of failure identities, a closed set (VAL-24).
+const (
+	FailureTest       = "test"
+	FailureDiagnostic = "diagnostic"
+	FailureUnknown    = "unknown"
+)
+
+// FailedCase is one failure identity: a test, or a place that does not build.
+type FailedCase struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`           // ≤ 240 characters, redacted
+	File string `json:"file,omitempty"` // project-relative, or as the tool names it below its directory
+	Line int    `json:"line,omitempty"`
+}
+
+// Binding ties evidence to the files it was taken from. Hashes are lowercase hex.
+type Binding struct {
+	Commit string `json:"commit,omitempty"` // of HEAD, empty before the first one
+	// Tree is the SHA-256 over all tracked and untracked files that no rule ignores, committed
+	// or not; empty where it could not be told, then Reason says why.
+	Tree string `json:"tree_hash,omitempty"`
+	// Output is the SHA-256 over all that was printed.
+	Output string `json:"output_hash,omitempty"`
+	Reason string `json:"reason_code,omitempty"`
+	// Moved: the files changed while it ran, so it proves neither state.
+	Moved bool `json:"moved,omitempty"`
+}
+
+// Expectation results, a closed set (EVT-19).
+const (
+	ExpectationNone     = "none"
+	ExpectationMatched  = "matched_expected_failure"
+	UnexpectedFailure   = "unexpected_failure"
+	ExpectationMismatch = "expectation_mismatch"
+	UnexpectedSuccess   = "unexpected_success"
+)
+
+// Failure kinds of validating runs that are gaps in the evidence, not failures of what was
+// validated (VAL-15).
+const (
+	GapTooFewTests = "insufficient_tests"
+	GapNoModule    = "not_a_module"
+)
+
+// ContextResult is what a read gave its caller, in counts: no path, no pattern, no text.
+type ContextResult struct {
+	Items     int  `json:"items"` // files, queries or matches that came back
+	Failed    int  `json:"failed,omitempty"`
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // Call statuses (EVT-19).
@@ -202,6 +272,8 @@ type ToolCallFinished struct {
 	Expectation  string      `json:"expectation_result"`
 	Validation   *Validation `json:"validation,omitempty"`
 	Recovered    bool        `json:"recovered,omitempty"` // written at start for a call a dead server left open
+	// Context sums up what a read gave (EVT-15).
+	Context *ContextResult `json:"context_result_summary,omitempty"`
 }
 
 // ExecutionFinished is the terminal marker of a promoted execution (a Job).
@@ -215,6 +287,9 @@ type ExecutionFinished struct {
 	Effect      Effect      `json:"effect"`
 	Expectation string      `json:"expectation_result"`
 	Validation  *Validation `json:"validation,omitempty"`
+	// FinishedAt is the Runner's time of the end, in TimeForm; empty where nobody could tell. The
+	// commit's own time is when it was learned (VAL-10).
+	FinishedAt string `json:"finished_at,omitempty"`
 }
 
 // ExecutionReconciled is later proof about an execution whose outcome was unknown.

@@ -57,9 +57,10 @@ const (
 	MaxOpenItems = 10
 
 	// MaxFeedbackPaths changed or explored paths of a full continuation feedback; a start shows
-	// FeedbackPathsStart (CON-16).
-	MaxFeedbackPaths   = 100
-	FeedbackPathsStart = 12
+	// FeedbackPathsStart, with the guidance profile minimal FeedbackPathsMinimal (CON-16).
+	MaxFeedbackPaths     = 100
+	FeedbackPathsStart   = 12
+	FeedbackPathsMinimal = 3
 	// MaxFeedbackFailures and MaxFeedbackActions of a feedback (VAL-24, CON-07).
 	MaxFeedbackFailures = 20
 	MaxFeedbackActions  = 8
@@ -67,6 +68,16 @@ const (
 	MaxFeedbackBytes = 10_000
 	// MaxAttemptChars of the instruction in a feedback (CON-06).
 	MaxAttemptChars = 500
+
+	// Evidence of a validating run (VAL-13, VAL-24, EXE-32).
+	MaxFailureCases      = 20
+	MaxFailureName       = 240
+	MaxAcceptedExitCodes = 16
+	MaxExitCode          = 255
+	MaxMinTests          = 100_000
+	// ValidationLimit and MaxValidationLimit are the runs of one validation summary (VAL-26).
+	ValidationLimit    = 20
+	MaxValidationLimit = 100
 
 	// What a stored event may hold at most: the characters of an instruction (STA-11, EVT-22),
 	// the paths of a finish (EVT-25, EVT-26), the items of a list of evidence (EVT-17), the
@@ -81,8 +92,9 @@ const (
 	// MaxOpaqueBytes of a stored identity or digest; a longer one is none of ours (RES-13).
 	MaxOpaqueBytes = 256
 
-	// MaxEnded Jobs whose end a Session remembers by id.
-	MaxEnded = 32
+	// MaxEnded Jobs whose end a Session remembers by id: the terminal markers (VAL-05). One never
+	// leaves for a Job that is still open: those are kept apart, all of them (VAL-06).
+	MaxEnded = 64
 	// MaxUnknown outcomes that a Session remembers by name; older ones stay counted.
 	MaxUnknown = 32
 	// MaxObserveItems is how many Jobs one observe_jobs call takes.

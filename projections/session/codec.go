@@ -56,12 +56,13 @@ type (
 		Inv     event.InvocationID    `json:"inv,omitempty"`
 	}
 	jobForm struct {
-		Call      event.CallID     `json:"call"`
-		Tool      string           `json:"tool"`
-		Execution event.Execution  `json:"execution"`
-		Input     event.Input      `json:"input"`
-		Server    event.InstanceID `json:"server"`
-		At        int64            `json:"at"`
+		Call      event.CallID           `json:"call"`
+		Tool      string                 `json:"tool"`
+		Execution event.Execution        `json:"execution"`
+		Input     event.Input            `json:"input"`
+		Server    event.InstanceID       `json:"server"`
+		At        int64                  `json:"at"`
+		Validates *event.ValidationScope `json:"validates,omitempty"`
 	}
 	endedForm struct {
 		Execution   event.ExecutionID    `json:"execution"`
@@ -265,7 +266,7 @@ func formOfCore(c Core, seq uint64, hash string) coreForm {
 		f.Open = append(f.Open, callForm{o.Started, o.Server, o.Actor, o.At.UnixMilli(), o.Inv})
 	}
 	for _, j := range openJobs(c) {
-		f.Jobs = append(f.Jobs, jobForm{j.Call, j.Tool, j.Execution, j.Input, j.Server, j.At.UnixMilli()})
+		f.Jobs = append(f.Jobs, jobForm{j.Call, j.Tool, j.Execution, j.Input, j.Server, j.At.UnixMilli(), j.Validates})
 	}
 	for _, e := range c.Ended {
 		f.Ended = append(f.Ended, endedForm(e))
@@ -300,7 +301,7 @@ func (f *coreForm) core() (Core, error) {
 		c.Jobs = make(map[event.ExecutionID]OpenJob, len(f.Jobs))
 	}
 	for _, j := range f.Jobs {
-		c.Jobs[j.Execution.ID] = OpenJob{j.Call, j.Tool, j.Execution, j.Input, j.Server, timeOf(j.At)}
+		c.Jobs[j.Execution.ID] = OpenJob{j.Call, j.Tool, j.Execution, j.Input, j.Server, timeOf(j.At), j.Validates}
 	}
 	for _, e := range f.Ended {
 		c.Ended = append(c.Ended, EndedJob(e))

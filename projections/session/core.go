@@ -34,6 +34,8 @@ type OpenJob struct {
 	Input     event.Input
 	Server    event.InstanceID
 	At        time.Time
+	// Validates is what a validating Job covers, nil for others.
+	Validates *event.ValidationScope
 }
 
 // EndedJob is how a Job ended; it is known after the Runner's life that kept its output.
@@ -114,7 +116,9 @@ func (c Core) Apply(cm event.Commit) Core {
 		if TailKind(se) != "" {
 			c.Observed++
 		}
-		if _, carried := se.(event.SessionCarried); !carried {
+		switch se.(type) {
+		case event.SessionCarried, event.ExecutionFinished: // learning of an end is no activity (VAL-10)
+		default:
 			c.UpdatedAt = cm.At
 		}
 	}
@@ -213,7 +217,7 @@ func (c Core) finish(cm event.Commit, e event.ToolCallFinished) Core {
 			c.Jobs = map[event.ExecutionID]OpenJob{}
 		}
 		c.Jobs[e.Execution] = OpenJob{Call: e.Call, Tool: e.Tool, Execution: *open.Started.Execution,
-			Input: open.Started.Input, Server: cm.Server, At: cm.At}
+			Input: open.Started.Input, Server: cm.Server, At: cm.At, Validates: open.Started.Validates}
 		return c
 	}
 	return c.outcome(Unknown{e.Execution, e.Call, e.Tool, cm.At, cm.Version}, e.Effect.State)

@@ -270,6 +270,7 @@ func (s *sanitiser) started(e *event.ToolCallStarted) {
 	if len(e.At) > len(event.TimeForm) {
 		put(s, &e.At, "")
 	}
+	s.scope(&e.Validates)
 	if e.Execution != nil {
 		x := *e.Execution
 		s.execution(&x)
@@ -306,6 +307,7 @@ func (s *sanitiser) input(in *event.Input) {
 	s.atoms(&in.Packages)
 	s.atoms(&in.Features)
 	s.atoms(&in.Flags)
+	s.demands(in)
 }
 
 func (s *sanitiser) finished(e *event.ToolCallFinished) {
@@ -321,6 +323,7 @@ func (s *sanitiser) finished(e *event.ToolCallFinished) {
 	s.paths(&e.Observed, MaxObservedPaths, redact.MaxPathBytes)
 	s.effect(&e.Effect)
 	s.validation(&e.Validation)
+	s.given(&e.Context)
 }
 
 func (s *sanitiser) job(e *event.ExecutionFinished) {
@@ -331,6 +334,7 @@ func (s *sanitiser) job(e *event.ExecutionFinished) {
 	s.atom(&e.Expectation)
 	s.effect(&e.Effect)
 	s.validation(&e.Validation)
+	s.moment(&e.FinishedAt)
 }
 
 // effect: a state that is none proves nothing.
@@ -339,20 +343,6 @@ func (s *sanitiser) effect(e *event.Effect) {
 	case "", event.NotStarted, event.Started, event.OutcomeUnknown, event.Completed, event.Cancelled, event.TimedOut:
 	default:
 		put(s, &e.State, event.OutcomeUnknown)
-	}
-}
-
-func (s *sanitiser) validation(p **event.Validation) {
-	if *p == nil {
-		return
-	}
-	v := **p
-	s.atom(&v.Kind)
-	s.atom(&v.Parser)
-	s.text(&v.TargetID, MaxOpaqueBytes)
-	s.text(&v.Scope, MaxOpaqueBytes)
-	if v != **p {
-		*p = &v
 	}
 }
 
@@ -378,6 +368,7 @@ func (c Core) sanitised() Core {
 		var here sanitiser
 		here.text(&j.Tool, MaxToolChars)
 		here.execution(&j.Execution)
+		here.scope(&j.Validates)
 		if here.input(&j.Input); here.changed {
 			c.Jobs[id] = j
 		}

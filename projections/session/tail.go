@@ -76,6 +76,19 @@ func (t Tail) Len() int { return t.end - t.start }
 // Evicted reports whether events were dropped to keep the bound (EVT-05).
 func (t Tail) Evicted() bool { return t.Observed > uint64(t.Len()) }
 
+// Retains reports whether the start of a call is in the tail still.
+func (t Tail) Retains(call event.CallID) bool {
+	for _, it := range slices.Backward(t.Items()) {
+		if it.Kind != KindToolCallStarted {
+			continue
+		}
+		if e, ok := it.Event().(event.ToolCallStarted); ok && e.Call == call {
+			return true
+		}
+	}
+	return false
+}
+
 // First is the absolute sequence of the oldest retained event, 0 where there is none (EVT-23).
 func (t Tail) First() uint64 {
 	if t.Len() == 0 {
@@ -150,6 +163,12 @@ func item(c event.Commit, index int, k Kind, seq uint64, e event.SessionEvent) I
 		}
 	case event.ToolCallFinished:
 		it.Role = e.Role
+	case event.ExecutionFinished:
+		// The Runner's time of the end, unless its clock is ahead of ours (VAL-10).
+		if at, err := time.Parse(event.TimeForm, e.FinishedAt); e.FinishedAt != "" && err == nil && at.Before(it.At) {
+			it.At = at
+		}
+		it.Inv = ""
 	default:
 		it.Inv = ""
 	}
