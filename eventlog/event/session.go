@@ -117,6 +117,9 @@ type Input struct {
 	AcceptedExitCodes []int `json:"accepted_exit_codes,omitempty"`
 	// MinTests is the least number of tests that was asked for; 0: none (VAL-13, VAL-14).
 	MinTests int `json:"min_tests,omitempty"`
+	// TextBytes and TagCount are of a message; Target is the one it is about (MSG-44).
+	TextBytes int `json:"text_bytes,omitempty"`
+	TagCount  int `json:"tag_count,omitempty"`
 }
 
 // Execution is what is durable before an offer leaves: identity and fence, no text.
