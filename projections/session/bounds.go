@@ -10,6 +10,9 @@ const (
 	MaxMessageChars = 8000
 	MaxTags         = 16
 	MaxTagChars     = 64
+	// MaxDiscussionItems of one group of a discussion, and the characters of a text in it (MSG-43).
+	MaxDiscussionItems = 5
+	MaxDiscussionChars = 240
 	// HotTarget is how many Sessions are expanded in memory where no other target is given: a
 	// count, not bytes (SES-26, SES-32).
 	HotTarget = 100
