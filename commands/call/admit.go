@@ -3,7 +3,6 @@ package call
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
@@ -16,10 +15,9 @@ type named struct {
 	SessionID string `json:"session_id"`
 }
 
-// admit checks, in this order, scopes, refs, Project, Session authority, Project equality,
-// lifecycle and the Runner. A refusal writes nothing (ruling 2). Nothing is ever inferred
-// from who calls or what was called before (AUTH-09).
-func (c *Call) admit(ctx context.Context) error {
+// allow checks what is known of the caller without looking at anything else: scopes, and an
+// identity that can have authority.
+func (c *Call) allow() error {
 	spec := c.req.Spec
 	if len(spec.Scopes) == 0 && !c.Principal.Owner {
 		return fault.New(fault.InsufficientScope, "this tool is open to the owner alone") // AUTH-10
@@ -35,6 +33,20 @@ func (c *Call) admit(ctx context.Context) error {
 	if !event.ValidFingerprint(c.Principal.Actor.Principal) {
 		return fault.New(fault.OwnerUnavailable, "the caller has no identity of its own: it can own nothing")
 	}
+	return nil
+}
+
+// admit checks, in this order, scopes, the recorder's authority, refs, Project, Session
+// authority, Project equality, lifecycle and the Runner. A refusal writes nothing (ruling 2).
+// Nothing is ever inferred from who calls or what was called before (AUTH-09).
+func (c *Call) admit(ctx context.Context) error {
+	if err := c.allow(); err != nil {
+		return err
+	}
+	if err := c.nameRecorder(ctx); err != nil {
+		return err
+	}
+	spec := c.req.Spec
 	var n named
 	if spec.Plane != PlaneRuntime && len(c.Args) > 0 {
 		if err := json.Unmarshal(c.Args, &n); err != nil {
@@ -61,6 +73,10 @@ func (c *Call) admit(ctx context.Context) error {
 				WithNext("call work_on_project with the project to start a new Session")
 		}
 	}
+	if err := c.matchRecorder(); err != nil {
+		return err
+	}
+	c.trace()
 	return c.findRunner()
 }
 
@@ -143,8 +159,8 @@ func (c *Call) findRunner() error {
 	return nil
 }
 
-// guard enforces the Session's guards. A denial is evidence: one commit with start and
-// finish (ruling 2).
+// guard enforces the Session's guards. A denial is evidence: start and finish in one commit
+// (ruling 2).
 func (c *Call) guard(ctx context.Context) error {
 	if c.Session == nil || c.Session.Lifecycle != session.Active {
 		return nil
@@ -153,9 +169,7 @@ func (c *Call) guard(ctx context.Context) error {
 	if denied == nil {
 		return nil
 	}
-	if _, err := c.record(ctx, func(now time.Time) ([]event.Event, error) {
-		return []event.Event{c.startEvent(nil, now), c.finishEvent(Result{}, denied, now)}, nil
-	}); err != nil {
+	if _, err := c.end(ctx, Result{}, denied); err != nil {
 		return err
 	}
 	return denied

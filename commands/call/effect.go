@@ -74,8 +74,8 @@ func (c *Call) Effect(ctx context.Context, op wire.Op, in any, o EffectOptions) 
 	if c.Target == nil {
 		return Outcome{}, fault.New(fault.RunnerUnavailable, "the Runner of this Project is not connected").WithNext("call list_projects")
 	}
-	if c.execution != "" {
-		return Outcome{}, fault.New(fault.Internal, "a call makes one effect")
+	if c.execution != "" || c.opened() {
+		return Outcome{}, fault.New(fault.Internal, "a call makes one effect, and no decision before it")
 	}
 	if err := c.kernel.cfg.Log.Admit(); err != nil {
 		return Outcome{}, err
@@ -142,7 +142,7 @@ func (s *starting) wait(ctx context.Context) error {
 
 func (c *Call) commitStart(ctx context.Context, offer wire.Offer) *starting {
 	s := &starting{done: make(chan struct{})}
-	if !c.records() {
+	if len(c.legs) == 0 {
 		close(s.done)
 		return s
 	}
@@ -153,29 +153,9 @@ func (c *Call) commitStart(ctx context.Context, offer wire.Offer) *starting {
 			Op: string(offer.Op), Generation: t.Generation, Boot: t.Boot}
 		keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 		defer cancel()
-		_, s.err = c.kernel.writer.Do(keep, aggregate.Command{Aggregate: event.SessionAggregate(c.Session.ID),
-			Actor: c.Principal.Actor, Invocation: c.Invocation}, c.decideStart(x))
-		c.opened = s.err == nil
+		s.err = c.start(keep, x)
 	}()
 	return s
-}
-
-// decideStart re-checks under the aggregate's lock what may have changed since admission: a
-// Session closed or narrowed meanwhile starts nothing.
-func (c *Call) decideStart(x *event.Execution) aggregate.Decide {
-	return func(now time.Time) ([]event.Event, error) {
-		core, err := c.kernel.cfg.Sessions.Target(c.Session.ID)
-		if err != nil && fault.KindOf(err) != fault.UnknownSessionID {
-			return nil, err
-		}
-		if core.Lifecycle != session.Active {
-			return nil, fault.New(fault.SessionClosed, "this Session was closed meanwhile; nothing was started")
-		}
-		if denied := c.denial(core.Guards); denied != nil {
-			return nil, denied
-		}
-		return []event.Event{c.startEvent(x, now)}, nil
-	}
 }
 
 // judge turns a Runner's word into the call's: only proof of not starting says not_started.
@@ -235,7 +215,7 @@ func (c *Call) late(offer wire.Offer, o EffectOptions) func(context.Context, wir
 			return ctx.Err()
 		}
 		c.kernel.jobs.end(offer.ID)
-		if !c.records() {
+		if len(c.legs) == 0 {
 			return nil
 		}
 		var facts Facts
@@ -244,7 +224,12 @@ func (c *Call) late(offer wire.Offer, o EffectOptions) func(context.Context, wir
 		} else {
 			facts = FactsOf(r)
 		}
-		return c.kernel.recordEnd(ctx, c.Session.ID, c.Principal.Actor, c.Invocation, offer.ID, facts, r.DurationMS)
+		for _, l := range c.legs {
+			if err := c.kernel.recordEnd(ctx, l.id, c.Principal.Actor, c.Invocation, offer.ID, facts, r.DurationMS); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 

@@ -83,7 +83,7 @@ func NewKernel(cfg Config) *Kernel {
 // Call runs one tool call to its answer. The error is a *fault.Error or nil.
 func (k *Kernel) Call(ctx context.Context, req Request) (Response, error) {
 	c := &Call{kernel: k, req: req, Args: req.Args, Principal: req.Principal, Transport: req.Transport,
-		Invocation: event.NewInvocationID(), ID: event.NewCallID(), Started: k.cfg.Now(), settled: make(chan struct{})}
+		Invocation: event.NewInvocationID(), ID: event.NewCallID(), recorderID: event.NewCallID(), Started: k.cfg.Now(), settled: make(chan struct{})}
 	resp, err := c.do(ctx)
 	k.tell(c, resp, err)
 	if err != nil {
@@ -138,8 +138,11 @@ func (k *Kernel) tell(c *Call, resp Response, err error) {
 	if err != nil || !resp.Success {
 		l.Status = event.StatusFailed
 	}
-	if c.Session != nil {
+	switch {
+	case c.Session != nil:
 		l.Session = c.Session.ID
+	case c.Recorder != nil:
+		l.Session = c.Recorder.ID
 	}
 	k.cfg.OnCall(l)
 }
@@ -165,11 +168,17 @@ func (c *Call) Decide(ctx context.Context, a event.Aggregate, decide aggregate.D
 	if err := c.kernel.cfg.Log.Admit(); err != nil {
 		return eventlog.Receipt{}, err
 	}
+	if err := c.open(ctx, false); err != nil {
+		return eventlog.Receipt{}, err
+	}
 	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation}, decide)
 }
 
 // Settle is Decide for what ends work: it may use the space that is kept for that.
 func (c *Call) Settle(ctx context.Context, a event.Aggregate, decide aggregate.Decide) (eventlog.Receipt, error) {
+	if err := c.open(ctx, true); err != nil {
+		return eventlog.Receipt{}, err
+	}
 	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation, Reserve: true}, decide)
 }
 

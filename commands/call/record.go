@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"webcodex/commands/aggregate"
-	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/internal/redact"
@@ -26,43 +24,22 @@ func (c *Call) records() bool {
 	return c.Session != nil && c.req.Spec.Plane == PlaneProject && c.Session.Lifecycle == session.Active
 }
 
-// record appends events to the Session of the call. Evidence of work that happened may use
-// the reserve, so that a full disk never hides what was done.
-func (c *Call) record(ctx context.Context, decide aggregate.Decide) (eventlog.Receipt, error) {
-	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: event.SessionAggregate(c.Session.ID),
-		Actor: c.Principal.Actor, Invocation: c.Invocation, Reserve: true}, decide)
-}
-
 // finish records the end and builds the answer. The answer waits for the record; where the
 // record fails, the caller is told so and what was done.
 func (c *Call) finish(ctx context.Context, res Result, err error) (Response, error) {
 	if err != nil {
 		err = fault.As(err)
 	}
-	if !c.records() || c.refusedArguments(err) {
+	if len(c.legs) == 0 || c.refusedArguments(err) {
 		return c.unpaired(ctx, res, err)
 	}
-	receipt, rerr := c.record(ctx, func(now time.Time) ([]event.Event, error) {
-		if c.opened {
-			return []event.Event{c.finishEvent(res, fault.As(err), now)}, nil
-		}
-		core, gone := c.kernel.cfg.Sessions.Target(c.Session.ID)
-		if gone != nil && fault.KindOf(gone) != fault.UnknownSessionID {
-			return nil, gone
-		}
-		if core.Lifecycle != session.Active {
-			return nil, nil // closed or removed meanwhile: it takes no pair any more (ruling 3)
-		}
-		return []event.Event{c.startEvent(nil, now), c.finishEvent(res, fault.As(err), now)}, nil
-	})
+	id, rerr := c.end(ctx, res, fault.As(err))
 	if rerr != nil {
 		return Response{}, unrecorded(rerr, res, fault.As(err))
 	}
-	if receipt.Seq == 0 {
+	if id == "" {
 		return c.unpaired(ctx, res, err)
 	}
-	c.kernel.atRest(ctx, c.Session.ID) // it may have been closed while this call was open
-	id := event.TailEventID(receipt.Commit.Aggregate, receipt.Commit.Version, len(receipt.Commit.Events)-1)
 	if err != nil {
 		return Response{}, fault.As(err).With("session_recorded", true).With("session_event_id", id)
 	}
@@ -73,7 +50,7 @@ func (c *Call) finish(ctx context.Context, res Result, err error) (Response, err
 // leads out, a member that is missing. Like the schema's own refusals it leaves no pair.
 func (c *Call) refusedArguments(err error) bool {
 	k := fault.KindOf(err)
-	return c.execution == "" && (k == fault.InvalidArguments || k == fault.InvalidPath)
+	return c.execution == "" && !c.opened() && (k == fault.InvalidArguments || k == fault.InvalidPath)
 }
 
 // unpaired is the end of a call that leaves nothing in the log.
@@ -104,7 +81,7 @@ func (c *Call) respond(ctx context.Context, res Result, id event.EventID) (Respo
 		out = splice(out, "session_event_id", id)
 	case c.req.Spec.Plane == PlaneProject:
 		out = splice(out, "session_recorded", false)
-		if c.Session == nil {
+		if c.Session == nil && c.Recorder == nil {
 			out = splice(out, "session_hint", sessionHint)
 		}
 	}
@@ -147,8 +124,8 @@ func splice(obj json.RawMessage, name string, v any) json.RawMessage {
 	return append(out, '}')
 }
 
-func (c *Call) startEvent(x *event.Execution, now time.Time) event.ToolCallStarted {
-	e := event.ToolCallStarted{Call: c.ID, Role: event.RoleBusiness, Tool: c.req.Spec.Name, Transport: c.Transport, Execution: x}
+func (c *Call) startEvent(role event.Role, x *event.Execution, now time.Time) event.ToolCallStarted {
+	e := event.ToolCallStarted{Call: c.callID(role), Role: role, Tool: c.req.Spec.Name, Transport: c.Transport, Execution: x}
 	if c.req.Spec.Evidence != nil {
 		e.Input = BoundInput(c.req.Spec.Evidence(c.Args))
 	}
@@ -158,8 +135,8 @@ func (c *Call) startEvent(x *event.Execution, now time.Time) event.ToolCallStart
 	return e
 }
 
-func (c *Call) finishEvent(res Result, f *fault.Error, now time.Time) event.ToolCallFinished {
-	return finishFrom(event.ToolCallFinished{Call: c.ID, Role: event.RoleBusiness, Tool: c.req.Spec.Name,
+func (c *Call) finishEvent(role event.Role, res Result, f *fault.Error, now time.Time) event.ToolCallFinished {
+	return finishFrom(event.ToolCallFinished{Call: c.callID(role), Role: role, Tool: c.req.Spec.Name,
 		Transport: c.Transport, DurationMS: max(0, now.Sub(c.Started).Milliseconds()), Execution: c.execution},
 		res.Facts, res.Failed, res.Error, f)
 }

@@ -69,6 +69,8 @@ type Request struct {
 	// Window is the caller's, where the host says so; empty: none. It routes and explains, and
 	// is never a selector or an authority (WIN-05).
 	Window event.WindowID
+	// Envelope came beside the arguments.
+	Envelope Envelope
 	// CancelOnDisconnect: the context's end cancels an effect that is not yet a Job (ruling 10).
 	CancelOnDisconnect bool
 }
@@ -121,14 +123,19 @@ type Call struct {
 	Started    time.Time
 	// Session is set where session_id was given and authorised.
 	Session *session.Core
+	// Recorder is the Session that the caller named as the recorder of this call, authorised on
+	// its own; nil: none. It says who wrote something, and never what is worked on (REC-08).
+	Recorder *session.Core
 	// Target is set where a Project was named or follows from the Session, and its Runner lives.
 	Target *Target
 	// Project is set where a Project was named or follows from the Session, Runner or not.
 	Project *ProjectInfo
 
-	execution event.ExecutionID
-	opened    bool          // the start is committed
-	settled   chan struct{} // closed when the finish is committed and the answer is built
+	execution  event.ExecutionID
+	recorderID event.CallID
+	legs       []*leg
+	nested     bool          // travels with another call, which leaves the evidence
+	settled    chan struct{} // closed when the finish is committed and the answer is built
 }
 
 // Target is a Project whose Runner is connected.

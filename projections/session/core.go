@@ -195,7 +195,7 @@ func (c Core) outcome(u Unknown, s event.ExecutionState) Core {
 	switch {
 	case s != event.OutcomeUnknown && i >= 0:
 		c.Unknown = slices.Delete(slices.Clone(c.Unknown), i, i+1)
-	case s == event.OutcomeUnknown && i < 0 && u.Tool != "":
+	case s == event.OutcomeUnknown && i < 0 && u.Tool != "" && u.Execution != "":
 		c.Unknown = append(slices.Clone(c.Unknown), u)
 		if n := len(c.Unknown) - MaxUnknown; n > 0 {
 			c.Unknown, c.UnknownDropped = c.Unknown[n:], c.UnknownDropped+n
@@ -215,6 +215,9 @@ func (c Core) finish(cm event.Commit, e event.ToolCallFinished) Core {
 		c.Jobs = maps.Clone(c.Jobs)
 		if c.Jobs == nil {
 			c.Jobs = map[event.ExecutionID]OpenJob{}
+		}
+		if _, told := c.Jobs[e.Execution]; told {
+			return c // by the business pair of the same request, which comes first (EVT-10)
 		}
 		c.Jobs[e.Execution] = OpenJob{Call: e.Call, Tool: e.Tool, Execution: *open.Started.Execution,
 			Input: open.Started.Input, Server: cm.Server, At: cm.At, Validates: open.Started.Validates}

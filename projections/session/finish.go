@@ -86,7 +86,7 @@ func verdict(v View, ev evidence, s Snapshot, b Brief) Verdict {
 	out := Verdict{Verdict: "pass", Blockers: []Finding{}, Advisories: []Finding{},
 		Facts: Facts{Counts: ev.counts, CountsCover: "retained_ledger", Edited: c.Edited, ChangedPaths: len(ev.changed),
 			Validation: b.Validation.Status, Failures: len(ev.failures), Workspace: b.Workspace.Status, Clean: b.Workspace.Clean,
-			Conflicts: b.Workspace.Conflicts, OpenCalls: len(c.Open), ActiveJobs: len(c.Jobs), UnknownOutcome: len(c.Unknown) + c.UnknownDropped}}
+			Conflicts: b.Workspace.Conflicts, OpenCalls: c.OpenCalls(), ActiveJobs: len(c.Jobs), UnknownOutcome: len(c.Unknown) + c.UnknownDropped}}
 	block := func(when bool, code, format string, args ...any) {
 		if when {
 			out.Blockers = append(out.Blockers, Finding{code, fmt.Sprintf(format, args...)})
@@ -101,7 +101,7 @@ func verdict(v View, ev evidence, s Snapshot, b Brief) Verdict {
 	block(len(c.Jobs) > 0, "active_jobs", "%d Jobs of this Session have no end yet", len(c.Jobs))
 	block(len(ev.failures) > 0, "unresolved_validation_failure", "%d validations failed without a later pass", len(ev.failures))
 	advise(ev.unproven(v, s), "changes_not_validated", "files changed and no later validation passed")
-	advise(len(c.Open) > 0, "open_calls", "%d calls have no end yet", len(c.Open))
+	advise(len(c.Open) > 0, "open_calls", "%d calls have no end yet", c.OpenCalls())
 	advise(len(ev.unknown) > 0, codeUnknownOutcome, "%d executions ended without proof", len(ev.unknown))
 	advise(s.IncludeWorkspace && b.Workspace.Status != statusAvailable, codeWorkspaceUnavailable, "the working tree could not be observed")
 	advise(!s.IncludeWorkspace, codeWorkspaceSkipped, "the working tree was not asked for")

@@ -94,5 +94,5 @@ func row(c Core) Row {
 	h := head(c)
 	return Row{SessionID: h.SessionID, Project: h.Project, Title: h.Title, Mode: h.Mode, Lifecycle: h.Lifecycle,
 		CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt, EventsObserved: c.Observed,
-		OpenCalls: len(c.Open), ActiveJobs: len(c.Jobs)}
+		OpenCalls: c.OpenCalls(), ActiveJobs: len(c.Jobs)}
 }

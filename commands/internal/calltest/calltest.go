@@ -126,6 +126,12 @@ func (e *Env) Call(spec *call.Spec, args any) (call.Response, error) {
 // CallAs makes a call as anybody.
 func (e *Env) CallAs(ctx context.Context, p call.Principal, spec *call.Spec, args any) (call.Response, error) {
 	e.T.Helper()
+	return e.CallWith(ctx, p, spec, args, call.Envelope{})
+}
+
+// CallWith is CallAs with what a request may carry beside its arguments.
+func (e *Env) CallWith(ctx context.Context, p call.Principal, spec *call.Spec, args any, env call.Envelope) (call.Response, error) {
+	e.T.Helper()
 	raw, ok := args.(string)
 	if !ok {
 		b, err := json.Marshal(args)
@@ -134,7 +140,7 @@ func (e *Env) CallAs(ctx context.Context, p call.Principal, spec *call.Spec, arg
 		}
 		raw = string(b)
 	}
-	return e.Kernel.Call(ctx, call.Request{Spec: spec, Args: json.RawMessage(raw), Principal: p, Transport: "mcp"})
+	return e.Kernel.Call(ctx, call.Request{Spec: spec, Args: json.RawMessage(raw), Principal: p, Transport: "mcp", Envelope: env})
 }
 
 // Must makes a call that has to succeed and decodes its output.
