@@ -43,14 +43,6 @@ func (s *Store) Apply(seq uint64, _ string, c event.Commit) {
 
 func (s *Store) set(p event.ProjectRegistered) { s.known[p.Project], s.dirty[p.Project] = p, p }
 
-// Registered is a Project as it was last registered.
-func (s *Store) Registered(r event.ProjectRef) (event.ProjectRegistered, bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	p, ok := s.known[r]
-	return p, ok
-}
-
 // Known lists the Projects as they were last registered, ordered by id.
 func (s *Store) Known() []event.ProjectRegistered {
 	s.mu.RLock()
