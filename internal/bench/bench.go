@@ -4,17 +4,25 @@
 package bench
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
 // Env must be set for a comparison to run.
 const Env = "WEBCODEX_BENCH"
+
+// FiguresEnv names a directory in which every line that is printed is a file too: go test shows
+// nothing of what a passing test prints, so make shows these.
+const FiguresEnv = "WEBCODEX_FIGURES"
 
 // MinPairs is the fewest pairs a comparison may rest on.
 const MinPairs = 20
@@ -61,29 +69,51 @@ func Run(t *testing.T, c Comparison) {
 	t.Helper()
 	Skip(t)
 	r := Measure(c)
-	line, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Println(string(line))
+	r.tell(t)
 	if !r.Met {
 		t.Errorf("%s: median %.3f, 90 %% of the ratios in [%.3f, %.3f], the bar is %s %.2f", r.Name, r.Median, r.Lo, r.Hi, r.Sense, r.Bar)
 	}
 }
 
 // Figure prints a measured value beside its upper limit, from n measurements, and fails t when
-// it is above: for what is no ratio, like bytes of memory.
+// it is above: for what is no ratio, like bytes of memory or commits that were lost. It runs
+// without Env too.
 func Figure(t *testing.T, name string, value, limit float64, n int) {
 	t.Helper()
 	r := Result{Name: name, Median: value, Lo: value, Hi: value, Bar: limit, Pairs: n, Sense: "<=", Met: value <= limit}
-	line, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Println(string(line))
+	r.tell(t)
 	if !r.Met {
 		t.Errorf("%s: %.3f, at most %.3f are allowed", name, value, limit)
 	}
+}
+
+// tell prints the line, and writes it where FiguresEnv says.
+func (r Result) tell(t *testing.T) {
+	t.Helper()
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = os.Stdout.Write(line.Bytes())
+	if dir := os.Getenv(FiguresEnv); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, fileName(r.Name)), line.Bytes(), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// fileName is a name of letters, digits and dashes; the sum tells apart what only other
+// characters do.
+func fileName(bar string) string {
+	short := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, bar)
+	return fmt.Sprintf("%.60s-%08x.json", short, crc32.ChecksumIEEE([]byte(bar)))
 }
 
 // Skip ends the test unless Env is set; call it before costly preparation.

@@ -2,6 +2,9 @@ package bench
 
 import (
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -38,5 +41,34 @@ func TestMeasure(t *testing.T) {
 	c.Speed, c.AtMost, c.Bar = false, true, 1.9
 	if r = Measure(c); r.Median != 2 || r.Met || r.Sense != "<=" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Each bar has a file of its own, which a later figure of the same bar replaces.
+func TestFigureLeavesAFile(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(FiguresEnv, dir)
+	Figure(t, "a b", 7, 7, 3)
+	Figure(t, "a b", 0, 7, 4)
+	Figure(t, "a/b", 1, 7, 5)
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v %v", files, err)
+	}
+	var all string
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(b)
+	}
+	for _, line := range []string{
+		`{"bar":"a b","value":0,"limit":7,"n":4,"lo":0,"hi":0,"sense":"<=","met":true}`,
+		`{"bar":"a/b","value":1,"limit":7,"n":5,"lo":1,"hi":1,"sense":"<=","met":true}`,
+	} {
+		if !strings.Contains(all, line+"\n") {
+			t.Errorf("no line %s in\n%s", line, all)
+		}
 	}
 }
