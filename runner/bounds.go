@@ -37,4 +37,9 @@ const (
 	compactBytes = 16 << 20
 	// retryShorten is by how much the file grows before a shortening that failed is tried again.
 	retryShorten = 1 << 20
+	// maxLine bounds what a stop may leave of one line: results are stripped.
+	maxLine = 64 << 10
+	// maxAside bounds the damaged journals that are kept. Beyond it the Runner does not start:
+	// none is ever overwritten.
+	maxAside = 9
 )

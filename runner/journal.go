@@ -63,6 +63,10 @@ type journal struct {
 	onShorten func(error)
 	// keep is keptEnds, smaller in tests.
 	keep int
+	// aside names the damaged file that this one replaced at its start, and doubted the ids of
+	// it that may have been started although no line says so.
+	aside   string
+	doubted []event.ExecutionID
 
 	mu      sync.Mutex
 	life    life
@@ -82,6 +86,7 @@ type journal struct {
 
 var (
 	errJournalBusy = errors.New("another process has this Runner's directory")
+	errAside       = fmt.Errorf("%d damaged journals lie there already", maxAside)
 	errState       = errors.New("the journal does not allow this step")
 )
 
@@ -117,7 +122,14 @@ func (j *journal) begin() error {
 	if err := os.Remove(filepath.Join(j.dir, draftName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	sound, err := j.load()
+	boot := proc.BootID()
+	if boot == "" {
+		boot = "unknown-" + event.NewNonce() // no two lives are then known to share a boot
+	}
+	sound, err := j.load(boot)
+	if err == nil && !sound {
+		err = j.setAside()
+	}
 	if err != nil {
 		return err
 	}
@@ -127,12 +139,11 @@ func (j *journal) begin() error {
 	if !sound || generation == "" || j.life.Device != device || j.life.Inode != inode {
 		generation = event.NewNonce()
 	}
-	boot := proc.BootID()
-	if boot == "" {
-		boot = "unknown-" + event.NewNonce() // no two lives are then known to share a boot
-	}
 	now := life{Generation: generation, Boot: boot, Synced: j.durable, Device: device, Inode: inode}
-	if j.due() {
+	if !sound {
+		j.doubt()
+	}
+	if !sound || j.due() {
 		err = j.rewrite(now)
 	} else {
 		err = j.append(record{Life: &now, At: event.FormatTime(j.now())})
@@ -140,6 +151,17 @@ func (j *journal) begin() error {
 		j.synced = j.size
 	}
 	return errors.Join(err, syncDir(filepath.Dir(j.dir)))
+}
+
+// doubt closes what a damaged journal says was not started yet: the line of its start may be
+// the one that cannot be read.
+func (j *journal) doubt() {
+	for _, id := range bySeq(j.open) {
+		if j.open[id].state == wire.JAccepted {
+			j.apply(record{ID: id, State: wire.JLost})
+			j.doubted = append(j.doubted, id)
+		}
+	}
 }
 
 // steps are the moves of an id. Every state but settled may be reached by recovery too.
@@ -310,7 +332,7 @@ func (j *journal) close() error {
 
 // stripped is what of a result may lie on a disk: numbers and closed words.
 func stripped(r wire.Result) *wire.Result {
-	out := wire.Result{ID: r.ID, Digest: r.Digest, Instance: r.Instance, State: r.State, DurationMS: r.DurationMS}
+	out := wire.Result{ID: r.ID, Digest: r.Digest, Instance: r.Instance, State: r.State, DurationMS: r.DurationMS, EndedAt: r.EndedAt}
 	if r.Fault != nil {
 		f := *r.Fault
 		f.Message, f.Next, f.Field, f.Details = keptNote, "", "", nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,39 +47,110 @@ func decodeLine(line []byte) (record, bool) {
 	return r, err == nil
 }
 
-// load reads the file. A torn last line is what a killed writer leaves: it is cut off. Any
-// other line that cannot be read means damage: sound is false, the rest is still used.
-func (j *journal) load() (sound bool, err error) {
+// contents is what a journal's file says.
+type contents struct {
+	records []record
+	end     int64 // of what could be read
+	// sound is false where the file holds what no stop of a writer leaves: absence proves
+	// nothing then, and a step may be missing behind any other.
+	sound bool
+}
+
+// parseJournal reads a file of which the present boot id is known.
+func parseJournal(raw []byte, boot string) contents {
+	c := contents{sound: true}
+	lastBoot := ""
+	for at := 0; at < len(raw); {
+		rest := raw[at:]
+		n := bytes.IndexByte(rest, '\n')
+		if n < 0 {
+			c.sound = c.sound && torn(rest, c.end > 0)
+			break
+		}
+		r, ok := decodeLine(rest[:n])
+		last := at+n+1 == len(raw)
+		switch {
+		case ok:
+			c.records = append(c.records, r)
+			if r.Life != nil {
+				lastBoot = r.Life.Boot
+			}
+		case last && c.sound && lastBoot != boot && bytes.IndexByte(rest[:n], 0) >= 0:
+			return c // a power cut kept the line's end and lost its middle
+		default:
+			c.sound = false
+		}
+		at += n + 1
+		if ok {
+			c.end = int64(at)
+		}
+	}
+	return c
+}
+
+// torn tells whether an end without its newline is what a killed writer or a power cut leaves:
+// the begin of a line, or zeros. Behind whole lines it may be anything but a line in which only
+// the newline is wrong.
+func torn(rest []byte, behind bool) bool {
+	if len(rest) > maxLine {
+		return false
+	}
+	if _, ok := decodeLine(rest[:len(rest)-1]); ok {
+		return false
+	}
+	if behind || len(bytes.Trim(rest, "\x00")) == 0 {
+		return true
+	}
+	const begin = "00000000 {"
+	for i, c := range rest[:min(len(rest), len(begin))] {
+		if hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'; begin[i] == '0' && !hex || begin[i] != '0' && c != begin[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// load reads the file and cuts a torn end off. A file that is not sound is left as it is.
+func (j *journal) load(boot string) (sound bool, err error) {
 	raw, err := io.ReadAll(j.file)
 	if err != nil {
 		return false, err
 	}
-	sound = true
-	for at := 0; at < len(raw); {
-		n := bytes.IndexByte(raw[at:], '\n')
-		if n < 0 {
-			break
-		}
-		r, ok := decodeLine(raw[at : at+n])
-		at += n + 1
-		switch {
-		case ok:
-			j.apply(r)
-		case at < len(raw):
-			sound = false
-		default:
-			// The last line has its end but not its middle: a power cut.
-			at -= n + 1
-			j.size = int64(at)
-			return sound, j.file.Truncate(j.size)
-		}
-		j.size = int64(at)
+	c := parseJournal(raw, boot)
+	for _, r := range c.records {
+		j.apply(r)
 	}
-	if j.size < int64(len(raw)) {
+	if j.size = c.end; c.sound && j.size < int64(len(raw)) {
 		err = j.file.Truncate(j.size)
 	}
-	return sound, err
+	return c.sound, err
 }
+
+// setAside gives the file a second name, under which it stays when a sound one takes its place.
+func (j *journal) setAside() error {
+	mine, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	for n := 1; n <= maxAside; n++ {
+		name := asideName(n)
+		err := os.Link(filepath.Join(j.dir, logName), filepath.Join(j.dir, name))
+		if errors.Is(err, fs.ErrExist) {
+			if there, serr := os.Stat(filepath.Join(j.dir, name)); serr != nil || !os.SameFile(mine, there) {
+				continue
+			}
+			err = nil // a start that got no further
+		}
+		if err != nil {
+			return err
+		}
+		j.aside = name
+		return syncDir(j.dir)
+	}
+	return errAside
+}
+
+func asideName(n int) string { return logName + ".damaged." + strconv.Itoa(n) }
 
 // lockLog opens and locks the journal's file.
 func lockLog(dir string) (*os.File, error) {

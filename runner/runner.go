@@ -40,7 +40,10 @@ type Options struct {
 	Fsync bool
 	// Parsers finds the parser that ProcessIn.Parser names; nil knows none.
 	Parsers func(kind string) (Parser, bool)
-	Logger  *slog.Logger
+	// Tree tells the commit and the identity of a root's files, for runs that ask for it
+	// (ProcessIn.Bind); nil: nobody can.
+	Tree   func(context.Context, *os.Root) event.Binding
+	Logger *slog.Logger
 	// Now is the wall clock of journal entries; nil: time.Now.
 	Now func() time.Time
 }
@@ -98,11 +101,19 @@ func New(o Options) (*Runner, error) {
 		if errors.Is(err, errJournalBusy) {
 			return nil, fault.Wrap(err, fault.Conflict, "another Runner uses this directory")
 		}
+		if errors.Is(err, errAside) {
+			return nil, fault.Wrap(err, fault.Unavailable, "the Runner's journal is damaged, and so are the %d that were set aside before", maxAside).
+				WithNext("look at the disk, then move the files runner/journal/log.damaged.* away")
+		}
 		return nil, fault.Wrap(err, fault.Unavailable, "the Runner's journal cannot be opened")
 	}
 	r := &Runner{o: o, effects: map[wire.Op]operation{}, reads: map[wire.Op]operation{}, instance: event.NewInstanceID(),
 		started: o.Now(), journal: j, running: make(chan struct{}, maxRunning), bootTime: proc.BootTime, execs: map[event.ExecutionID]*execution{}}
 	j.onShorten = r.shortened
+	if j.aside != "" {
+		o.Logger.Error("the Runner's journal was damaged; it was set aside, and what its lost lines would prove has an unknown outcome",
+			"file", "runner/journal/"+j.aside, "open", j.owing()+len(j.doubted))
+	}
 	if r.owed, err = r.recover(); err == nil {
 		r.projects, err = openRegistry(o.Dir, o.Deny)
 	}
@@ -262,6 +273,10 @@ func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
 	owed := map[event.ExecutionID]wire.Result{}
 	var left []proc.Leftover
 	boot := r.journal.current().Boot
+	for _, id := range r.journal.doubted {
+		e, _ := r.journal.find(id)
+		owed[id] = wire.Result{ID: id, Digest: e.digest, Instance: e.instance, State: wire.JLost}
+	}
 	for _, open := range r.journal.unsettled(math.MaxInt) {
 		id := open.ID
 		e, _ := r.journal.find(id)
