@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/internal/proc"
 	"webcodex/runner/wire"
@@ -81,6 +85,7 @@ func checkForm(op wire.Op, in wire.ProcessIn) *fault.Error {
 type prepared struct {
 	p      *proc.Process
 	parser Parser
+	before *event.Binding // the files at the start, where the run is bound to them
 	fault  *fault.Error
 	undo   []func()
 }
@@ -112,6 +117,12 @@ func (r *Runner) prepare(e *execution) *prepared {
 	if f != nil {
 		q.fault = f
 		return q
+	}
+	if in.Bind && r.o.Tree != nil {
+		before := r.o.Tree(e.ctx, e.project.Root)
+		q.before = &before
+		e.stdout.Sum()
+		e.stderr.Sum()
 	}
 	if in.Parser != "" && r.o.Parsers != nil {
 		if found, ok := r.o.Parsers(in.Parser); ok {
@@ -150,7 +161,8 @@ func (r *Runner) runProcess(e *execution, q *prepared, limit time.Duration, res 
 	to.Started(wire.Started{ID: e.offer.ID})
 	exit := q.p.Wait(e.ctx)
 	res.State = wire.JTerminal
-	res.Process = outcome(exit, e, q.parser)
+	res.Process, res.EndedAt = outcome(exit, e, q.parser), event.FormatTime(r.o.Now())
+	res.Process.Bound = r.bound(e, q.before)
 	return r.terminal(res)
 }
 
@@ -166,6 +178,32 @@ func outcome(x proc.Exit, e *execution, parser Parser) *wire.ProcessOutcome {
 		out.Tests = &report
 	}
 	return out
+}
+
+// bound ties what a run printed to the files that it was made on: the ones of its start, as
+// long as they are the same at its end.
+func (r *Runner) bound(e *execution, before *event.Binding) *event.Binding {
+	if before == nil {
+		return nil
+	}
+	b := *before
+	h := sha256.New()
+	for _, t := range []*proc.Tail{e.stdout, e.stderr} {
+		h.Write(t.Sum())
+	}
+	b.Output = hex.EncodeToString(h.Sum(nil))
+	if b.Tree == "" {
+		return &b
+	}
+	// The run may have been cancelled; the files are looked at all the same.
+	after := r.o.Tree(context.WithoutCancel(e.ctx), e.project.Root)
+	switch {
+	case after.Tree == "":
+		b.Tree, b.Reason = "", after.Reason
+	case after.Tree != b.Tree:
+		b.Moved = true
+	}
+	return &b
 }
 
 func stream(t *proc.Tail) wire.Stream {

@@ -145,7 +145,7 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	}
 	// Making the Runner ends what a dead one left running.
 	s.runner, err = runner.New(runner.Options{Dir: filepath.Join(s.dir, "runner"), Deny: []string{s.dir}, Client: s.settings.Client,
-		Build: thisBuild().String(), Fsync: f.cfg.Durability != eventlog.Process, Parsers: testparse.Parsers,
+		Build: thisBuild().String(), Fsync: f.cfg.Durability != eventlog.Process, Parsers: testparse.Parsers, Tree: gitops.Bind,
 		Logger: s.logger})
 	if err != nil {
 		return err

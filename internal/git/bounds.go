@@ -16,6 +16,11 @@ const (
 	maxFilters = 256
 	// maxPointerFile bounds .git, commondir and gitdir files.
 	maxPointerFile = 8 << 10
+	// maxTreeDirty files that are not as staged, and maxTreeBytes of them, are hashed for the
+	// identity of a tree; maxTreeIndex bounds the listing of the rest.
+	maxTreeDirty = 10_000
+	maxTreeBytes = 64 << 20
+	maxTreeIndex = 32 << 20
 	// renameLimit bounds rename detection, which is quadratic.
 	renameLimit = "400"
 )

@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"crypto/sha256"
+	"hash"
 	"sync"
 	"unicode/utf8"
 )
@@ -12,6 +14,7 @@ type Tail struct {
 	keep  int
 	buf   []byte // the last bytes; at most 2×keep, trimmed to keep now and then
 	total int64
+	sum   hash.Hash // of all that was written; nil: nobody asked
 }
 
 // NewTail keeps the last keep bytes.
@@ -22,6 +25,9 @@ func (t *Tail) Write(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.total += int64(len(p))
+	if t.sum != nil {
+		t.sum.Write(p)
+	}
 	if len(p) >= t.keep {
 		t.buf = append(t.buf[:0], p[len(p)-t.keep:]...)
 		return
@@ -38,6 +44,17 @@ func (t *Tail) Total() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.total
+}
+
+// Sum is the SHA-256 over all that was written since it was first asked for: ask before the
+// stream begins.
+func (t *Tail) Sum() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sum == nil {
+		t.sum = sha256.New()
+	}
+	return t.sum.Sum(nil)
 }
 
 // Trim gives back memory once the stream has ended.

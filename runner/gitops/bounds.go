@@ -1,5 +1,11 @@
 package gitops
 
+import "time"
+
+// bindTime bounds one look at the files that a validating run is made on: the run waits for it,
+// with its grant in hand (wire.GrantWait).
+const bindTime = 3 * time.Second
+
 // Bounds of one answer. Sizes are characters of its JSON: a page together with its frame stays
 // below the 40,000 characters of a result (tools.md).
 const (

@@ -10,6 +10,7 @@ import (
 	"os"
 	"syscall"
 
+	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/internal/git"
 	"webcodex/runner"
@@ -22,16 +23,12 @@ var instructionFiles = []string{"AGENTS.md", "CLAUDE.md"}
 // observeWorkspace answers whatever the repository is like; only a request that ends early is
 // a fault.
 func observeWorkspace(ctx context.Context, p *runner.Project, in wire.ObserveWorkspaceIn) (wire.ObserveWorkspaceOut, error) {
-	out, err := with(ctx, p, func(repo *git.Repo) (wire.ObserveWorkspaceOut, error) { return lookAt(ctx, repo) })
+	out, err := with(ctx, p, func(repo *git.Repo) (wire.ObserveWorkspaceOut, error) { return lookAt(ctx, repo, in.Tree) })
 	if err != nil {
 		if ctx.Err() != nil {
 			return out, err
 		}
-		f := fault.As(err)
-		out = wire.ObserveWorkspaceOut{Status: wire.WorkspaceUnavailable, Reason: f.Reason, Conflicts: []string{}}
-		if out.Reason == "" {
-			out.Reason = string(f.Kind)
-		}
+		out = wire.ObserveWorkspaceOut{Status: wire.WorkspaceUnavailable, Reason: reasonOf(err), Conflicts: []string{}}
 	}
 	if in.Instructions {
 		found := findInstructions(p.Root)
@@ -40,9 +37,11 @@ func observeWorkspace(ctx context.Context, p *runner.Project, in wire.ObserveWor
 	return out, nil
 }
 
-func lookAt(ctx context.Context, repo *git.Repo) (wire.ObserveWorkspaceOut, error) {
+func lookAt(ctx context.Context, repo *git.Repo, tree bool) (wire.ObserveWorkspaceOut, error) {
 	out := wire.ObserveWorkspaceOut{Status: wire.WorkspaceClean, Conflicts: []string{}, FiltersDisabled: repo.FiltersDisabled()}
+	files := repo.NewTree()
 	head, err := repo.Status(ctx, func(e git.StatusEntry) error {
+		files.Add(e)
 		out.ChangedFiles++
 		if e.Conflicted {
 			if out.ConflictCount++; len(out.Conflicts) < maxConflicts {
@@ -62,7 +61,51 @@ func lookAt(ctx context.Context, repo *git.Repo) (wire.ObserveWorkspaceOut, erro
 	case out.ChangedFiles > 0:
 		out.Status = wire.WorkspaceDirty
 	}
+	if tree {
+		out.Tree, out.TreeReason = identity(ctx, files)
+	}
 	return out, nil
+}
+
+// identity never fails the request that asks for it: a tree without one says why.
+func identity(ctx context.Context, files *git.Tree) (id, reason string) {
+	id, reason, err := files.Hash(ctx)
+	if err != nil {
+		return "", reasonOf(err)
+	}
+	return id, reason
+}
+
+// reasonOf is a fixed word for why git could not tell.
+func reasonOf(err error) string {
+	f := fault.As(err)
+	if f.Reason != "" {
+		return f.Reason
+	}
+	return string(f.Kind)
+}
+
+// Bind gives the commit and the identity of the files of a root, for runner.Options.Tree: what
+// a run proves is bound to them. It takes at most bindTime, and says why where it cannot tell.
+func Bind(ctx context.Context, root *os.Root) event.Binding {
+	ctx, cancel := context.WithTimeout(ctx, bindTime)
+	defer cancel()
+	repo, err := git.Open(ctx, root)
+	if err != nil {
+		return event.Binding{Reason: reasonOf(err)}
+	}
+	defer repo.Close()
+	files := repo.NewTree()
+	head, err := repo.Status(ctx, func(e git.StatusEntry) error {
+		files.Add(e)
+		return nil
+	})
+	if err != nil {
+		return event.Binding{Reason: reasonOf(err)}
+	}
+	b := event.Binding{Commit: head.Commit}
+	b.Tree, b.Reason = identity(ctx, files)
+	return b
 }
 
 // findInstructions fingerprints the instruction files; their text is never read into an

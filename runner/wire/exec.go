@@ -1,5 +1,7 @@
 package wire
 
+import "webcodex/eventlog/event"
+
 // Ops that run a process; all take ProcessIn and end in ProcessOutcome.
 const (
 	OpProcess Op = "process" // executable and arguments
@@ -21,6 +23,9 @@ type ProcessIn struct {
 	Env []string `json:"env,omitempty"`
 	// Parser reads stdout as it streams: "" or "go-json" or "cargo".
 	Parser string `json:"parser,omitempty"`
+	// Bind asks for the files that the run was made on, before and after it, and a hash of what
+	// it prints (ProcessOutcome.Bound).
+	Bind bool `json:"bind,omitempty"`
 }
 
 // Stream is what was kept of one output stream. Bytes and DroppedBytes are exact.
@@ -47,6 +52,8 @@ type ProcessOutcome struct {
 	LeftoverKilled bool        `json:"leftover_killed"`
 	LeftoverAlive  []string    `json:"leftover_alive,omitempty"`
 	Tests          *TestReport `json:"tests,omitempty"`
+	// Bound is there where it was asked for.
+	Bound *event.Binding `json:"bound,omitempty"`
 }
 
 // TestReport is what a parser saw.

@@ -37,6 +37,8 @@ const (
 type ObserveWorkspaceIn struct {
 	// Instructions also looks for instruction files (AGENTS.md, CLAUDE.md) in the root.
 	Instructions bool `json:"instructions"`
+	// Tree also asks for the identity of the files (event.Binding.Tree).
+	Tree bool `json:"tree,omitempty"`
 }
 
 // ObserveWorkspaceOut never is a fault for want of git: status says unavailable and Reason why.
@@ -52,6 +54,10 @@ type ObserveWorkspaceOut struct {
 	// ChangedFiles counts changed, conflicted and untracked files.
 	ChangedFiles    int  `json:"changed_files"`
 	FiltersDisabled bool `json:"filters_disabled,omitempty"`
+	// Tree is the identity of the files, empty with TreeReason where there is none or it was not
+	// asked for.
+	Tree       string `json:"tree_hash,omitempty"`
+	TreeReason string `json:"tree_reason,omitempty"`
 	// Instructions is set when asked for.
 	Instructions *InstructionSources `json:"instructions,omitempty"`
 }

@@ -163,6 +163,8 @@ type Result struct {
 	Process    *ProcessOutcome   `json:"process,omitempty"` // process ops
 	Body       json.RawMessage   `json:"body,omitempty"`    // other effects: the op's output type
 	DurationMS int64             `json:"duration_ms"`
+	// EndedAt is the Runner's wall clock at the end, in event.TimeForm; empty where it saw none.
+	EndedAt string `json:"ended_at,omitempty"`
 }
 
 // Ack acknowledges a Result or Cancel.
