@@ -41,6 +41,8 @@ type Message struct {
 	// DoneKey and DonePayload are hashes of the completion key and of the answer under it, at
 	// the todo.
 	DoneKey, DonePayload string
+	// Place is the board's revision when it was posted: messages lie in that order.
+	Place uint64
 	// Rev is the board's revision at the message's newest visible change (MSG-19).
 	Rev uint64
 	// Duty is that of its newest change that matters to an assignment: no ACK (MSG-33).
@@ -58,6 +60,8 @@ type Board struct {
 	// all any more (MSG-20).
 	Low  uint64
 	list []*Message
+	// unread messages lie in rows; where there are any, list is empty and nothing is folded.
+	unread int
 }
 
 // Len is how many messages are retained.
@@ -128,21 +132,21 @@ func (b Board) Since(rev uint64) []*Message {
 	return out
 }
 
-// Apply folds the board's events of one commit.
+// Apply folds the board's events of one commit. What a decision refuses changes nothing here
+// either, should a log hold it: a message without an id or posted twice, a change of one that
+// has left, a second completion, a second ACK.
 func (b Board) Apply(c event.Commit) Board {
 	for _, e := range c.Events {
 		switch e := e.(type) {
 		case event.MessagePosted:
 			b = b.posted(c.At, e)
 		case event.MessageResolved:
-			b = b.change(e.Message, func(m *Message) { m.Status, m.Resolved, m.Resolution = MessageDone, c.At, e.Resolution }, true)
+			b = b.change(e.Message, true, func(m *Message) bool { return m.resolve(c.At, e.Resolution) })
 		case event.MessageCompleted:
 			b = b.completed(c.At, e)
 		case event.MessagesAcknowledged:
 			for _, id := range e.Messages {
-				if m, ok := b.Find(id); ok && m.Acked.IsZero() {
-					b = b.change(id, func(m *Message) { m.Acked = c.At }, false)
-				}
+				b = b.change(id, false, func(m *Message) bool { return m.acknowledge(c.At) })
 			}
 		default: // not of the board
 		}
@@ -150,36 +154,74 @@ func (b Board) Apply(c event.Commit) Board {
 	return b
 }
 
+// resolve reports whether a status or a field changed (MSG-16); the time is that of the status.
+func (m *Message) resolve(at time.Time, resolution string) bool {
+	if m.Status == MessageDone && m.Resolution == resolution {
+		return false
+	}
+	if m.Status != MessageDone {
+		m.Status, m.Resolved = MessageDone, at
+	}
+	m.Resolution = resolution
+	return true
+}
+
+// acknowledge takes the first ACK of a message that asks for one (ACK-16, ACK-28).
+func (m *Message) acknowledge(at time.Time) bool {
+	if !m.RequiresAck || !m.Acked.IsZero() {
+		return false
+	}
+	m.Acked = at
+	return true
+}
+
 func (b Board) posted(at time.Time, e event.MessagePosted) Board {
-	if b.index(e.Message) >= 0 {
+	if e.Message == "" || b.index(e.Message) >= 0 {
 		return b
 	}
-	b = b.change(e.Supersedes, func(m *Message) { m.SupersededBy = e.Message }, true)
+	if old, ok := b.Find(e.Supersedes); ok && old.Kind != e.Kind {
+		e.Supersedes = "" // MSG-49
+	}
+	// Room first: a message that leaves with this post was not changed by it, so nobody who has
+	// seen all of the board loses history.
+	b = b.room()
+	b = b.change(e.Supersedes, true, func(m *Message) bool {
+		m.SupersededBy = e.Message
+		return true
+	})
 	return b.add(Message{ID: e.Message, Kind: e.Kind, Status: MessageOpen, Priority: e.Priority, Text: e.Text, Tags: e.Tags,
 		ReplyTo: e.ReplyTo, Supersedes: e.Supersedes, RequiresAck: e.RequiresAck, Author: e.Author, Created: at,
 		Key: e.Key, Payload: e.Payload})
 }
 
+// completed answers and resolves an open todo. An event that lacks what its replay is proven by
+// is no completion (MSG-42).
 func (b Board) completed(at time.Time, e event.MessageCompleted) Board {
-	if b.index(e.Todo) < 0 || b.index(e.Answer) >= 0 {
+	todo, ok := b.Find(e.Todo)
+	if !ok || todo.Kind != event.MessageTodo || todo.Status != MessageOpen || b.index(e.Answer) >= 0 ||
+		e.Answer == "" || e.Completion == "" || e.Key == "" || e.Payload == "" {
 		return b
 	}
-	b = b.change(e.Todo, func(m *Message) {
+	b = b.room(e.Todo)
+	b = b.change(e.Todo, true, func(m *Message) bool {
 		m.Status, m.Resolved, m.ResolvedBy, m.Completion = MessageDone, at, e.Answer, e.Completion
 		m.DoneKey, m.DonePayload = e.Key, e.Payload
-	}, true)
+		return true
+	})
 	return b.add(Message{ID: e.Answer, Kind: event.MessageAnswer, Status: MessageOpen, Priority: e.Priority, Text: e.Text,
-		Tags: e.Tags, ReplyTo: e.Todo, Author: e.Author, Created: at, Completion: e.Completion}, e.Todo)
+		Tags: e.Tags, ReplyTo: e.Todo, Author: e.Author, Created: at, Completion: e.Completion})
 }
 
-// change replaces one message; one that has left stays away.
-func (b Board) change(id event.MessageID, with func(*Message), duty bool) Board {
+// change replaces one message if with changes it; one that has left stays away.
+func (b Board) change(id event.MessageID, duty bool, with func(*Message) bool) Board {
 	i := b.index(id)
 	if i < 0 {
 		return b
 	}
 	m := *b.list[i]
-	with(&m)
+	if !with(&m) {
+		return b
+	}
 	b.Revision++
 	m.Rev = b.Revision
 	if duty {
@@ -190,14 +232,18 @@ func (b Board) change(id event.MessageID, with func(*Message), duty bool) Board 
 	return b
 }
 
-// add appends a message and lets the oldest leave, but none of those to keep (MSG-04).
-func (b Board) add(m Message, keep ...event.MessageID) Board {
+// add appends a message where there is room.
+func (b Board) add(m Message) Board {
 	b.Revision++
-	m.Rev, m.Duty = b.Revision, b.Revision
+	m.Place, m.Rev, m.Duty = b.Revision, b.Revision, b.Revision
 	b.list = append(slices.Clip(b.list), &m)
-	for len(b.list) > MaxMessages {
-		i := slices.IndexFunc(b.list, func(x *Message) bool { return x.ID != m.ID && !slices.Contains(keep, x.ID) })
-		b = b.evict(i)
+	return b
+}
+
+// room lets the oldest leave until one more fits, but none of those to keep (MSG-04).
+func (b Board) room(keep ...event.MessageID) Board {
+	for len(b.list) >= MaxMessages {
+		b = b.evict(slices.IndexFunc(b.list, func(m *Message) bool { return !slices.Contains(keep, m.ID) }))
 	}
 	return b
 }
@@ -207,10 +253,15 @@ func (b Board) evict(i int) Board {
 	gone := b.list[i]
 	b.Low = max(b.Low, gone.Rev)
 	b.list = slices.Delete(slices.Clone(b.list), i, i+1)
-	if j := b.index(gone.ReplyTo); j >= 0 && !b.list[j].RepliesLost {
-		m := *b.list[j]
-		m.RepliesLost = true
-		b.list[j] = &m
-	}
+	b.lost(gone.ReplyTo)
 	return b
+}
+
+// lost marks the message in a list that nobody else holds yet.
+func (b Board) lost(parent event.MessageID) {
+	if i := b.index(parent); i >= 0 && !b.list[i].RepliesLost {
+		m := *b.list[i]
+		m.RepliesLost = true
+		b.list[i] = &m
+	}
 }
