@@ -9,7 +9,8 @@ import (
 // CarriedForm is the version of a Session's state as it lies in session.carried. Such state
 // outlives the program that wrote it, and nothing is left to fold it from: a form, once
 // written, is read for ever. A changed one takes the next number and a case in decodeCarried.
-const CarriedForm = 1
+// Form 1 is of programs that had no boards.
+const CarriedForm = 2
 
 // Carry gives a Session's state to be brought forward in its own commits, and the form it has.
 // The state is as of the commit at which v stands: the first part must be the next one.
@@ -39,8 +40,8 @@ func (s *Store) Carry(_ context.Context, a event.Aggregate) (form int, state []b
 
 func decodeCarried(s event.CarriedState) (View, bool) {
 	switch s.Form {
-	case CarriedForm:
-		v, err := DecodeView(s.State)
+	case 1, CarriedForm:
+		v, err := decodeView(s.State, s.Form)
 		return v, err == nil
 	default: // of a newer program
 		return View{}, false

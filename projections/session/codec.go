@@ -13,8 +13,8 @@ import (
 
 // FoldVersion is the version of what a Session folds to and of the forms below. A change of
 // either that does not read the bytes of before takes the next number: state.db is then made
-// again from the log, and carried state of another version is refused.
-const FoldVersion = 1
+// again from the log. Carried state has its own: CarriedForm.
+const FoldVersion = 2
 
 // Stored forms. Times are Unix milliseconds, as exact as the log's. New members go with
 // omitempty or omitzero.
@@ -44,6 +44,10 @@ type (
 		Task           *excerptForm            `json:"task,omitempty"`
 		Unknown        []unknownForm           `json:"unknown,omitempty"`
 		UnknownDropped int                     `json:"unknown_dropped,omitempty"`
+		// Of the board: its revision, its low-watermark, and how many messages lie beside it.
+		Revision uint64 `json:"revision,omitempty"`
+		Low      uint64 `json:"low,omitempty"`
+		Messages int    `json:"messages,omitempty"`
 		// Seq and Hash of the commit it stands at.
 		Seq  uint64 `json:"seq"`
 		Hash string `json:"hash"`
@@ -93,10 +97,11 @@ type (
 		Event   event.Event        `json:"event"`
 	}
 	viewForm struct {
-		V        int        `json:"v"`
-		Core     coreForm   `json:"core"`
-		Observed uint64     `json:"observed,omitempty"`
-		Items    []itemForm `json:"items,omitempty"`
+		V        int           `json:"v"`
+		Core     coreForm      `json:"core"`
+		Observed uint64        `json:"observed,omitempty"`
+		Items    []itemForm    `json:"items,omitempty"`
+		Messages []messageForm `json:"messages,omitempty"`
 	}
 )
 
@@ -105,24 +110,25 @@ var (
 	viewForms = event.NewForm[viewForm]()
 )
 
-// AppendCore writes the bytes of a core and of the commit it stands at.
-func AppendCore(b []byte, c Core, seq uint64, hash string) []byte {
-	f := formOfCore(c, seq, hash)
+// AppendCore writes the bytes of a core, of what its board counts and of the commit it stands at.
+func AppendCore(b []byte, v View) []byte {
+	f := formOfCore(v)
 	return coreForms.Append(b, &f)
 }
 
 // decodeCore reads what AppendCore wrote. Anything else, a member it does not know too, is an
 // error (RES-05), as is a mode or a lifecycle outside the enum (RES-07). That a text is valid
-// UTF-8 its row's hash says.
-func decodeCore(s string) (c Core, seq uint64, hash string, err error) {
+// UTF-8 its row's hash says. Tail and messages are not in it.
+func decodeCore(s string) (View, error) {
 	var f coreForm
 	if err := coreForms.ReadString(s, &f); err != nil {
-		return Core{}, 0, "", fmt.Errorf("core: %w", err)
+		return View{}, fmt.Errorf("core: %w", err)
 	}
-	if c, err = f.core(); err != nil {
-		return Core{}, 0, "", err
+	c, err := f.core()
+	if err != nil {
+		return View{}, err
 	}
-	return c, f.Seq, f.Hash, nil
+	return View{Core: c, Board: Board{Revision: f.Revision, Low: f.Low, unread: f.Messages}, Seq: f.Seq, Hash: f.Hash}, nil
 }
 
 // AppendItem writes the bytes of one tail event: a line that says what it is, and the event.
@@ -187,27 +193,30 @@ func (i Item) decoded() (Item, error) {
 // Shape names what the rows of a Session look like and mean. A file of another one is made
 // again.
 func Shape() string {
-	return fmt.Sprintf("%d/%d%s%s%x", FoldVersion, SanitiseVersion, coreForms.Shape(), event.EventShape(), state.HashString(strings.Join(schema, ";")))
+	return fmt.Sprintf("%d/%d%s%s%s%x", FoldVersion, SanitiseVersion, coreForms.Shape(), messageForms.Shape(), event.EventShape(), state.HashString(strings.Join(schema, ";")))
 }
 
 // EncodeView writes a whole Session, for carried state. DecodeView gives an equal one.
 func EncodeView(v View) []byte {
 	items := v.Tail.Items()
-	f := viewForm{V: FoldVersion, Core: formOfCore(v.Core, v.Seq, v.Hash), Observed: v.Tail.Observed, Items: make([]itemForm, len(items))}
+	f := viewForm{V: CarriedForm, Core: formOfCore(v), Observed: v.Tail.Observed, Items: make([]itemForm, len(items)),
+		Messages: formsOfBoard(v.Board)}
 	for i, it := range items {
 		f.Items[i] = formOfItem(it)
 	}
 	return viewForms.Append(make([]byte, 0, 1024+512*len(items)), &f)
 }
 
-// DecodeView reads what EncodeView wrote, of this fold version.
-func DecodeView(b []byte) (View, error) {
+// DecodeView reads what EncodeView wrote.
+func DecodeView(b []byte) (View, error) { return decodeView(b, CarriedForm) }
+
+func decodeView(b []byte, form int) (View, error) {
 	var f viewForm
 	if err := viewForms.Read(b, &f); err != nil {
 		return View{}, fmt.Errorf("session: %w", err)
 	}
-	if f.V != FoldVersion {
-		return View{}, fmt.Errorf("session: fold version %d, this program reads %d", f.V, FoldVersion)
+	if f.V != form {
+		return View{}, fmt.Errorf("session: carried form %d, not %d", f.V, form)
 	}
 	c, err := f.Core.core()
 	if err != nil {
@@ -224,7 +233,7 @@ func DecodeView(b []byte) (View, error) {
 		return View{}, err
 	}
 	c.Observed = t.Observed // never less than what is retained (RES-14)
-	return View{Core: c, Tail: t, Seq: f.Core.Seq, Hash: f.Core.Hash}, nil
+	return View{Core: c, Tail: t, Board: carriedBoard(f.Core.Revision, f.Core.Low, f.Messages), Seq: f.Core.Seq, Hash: f.Core.Hash}, nil
 }
 
 // NewTail makes a tail of retained events, oldest first; it owns the slice from now on.
@@ -257,11 +266,13 @@ var (
 	errEvent     = errors.New("an event in a Session's tail is none of those kept there")
 )
 
-func formOfCore(c Core, seq uint64, hash string) coreForm {
+func formOfCore(v View) coreForm {
+	c, b := v.Core, v.Board
 	f := coreForm{ID: string(c.ID), Nonce: c.Nonce, Authority: c.Authority, Principal: c.Principal, Project: c.Project, Root: c.Root,
 		Title: c.Title, Mode: c.Mode, Guards: c.Guards, Context: c.Context, Instructions: c.Instructions, Lifecycle: c.Lifecycle,
 		Created: c.CreatedAt.UnixMilli(), Updated: c.UpdatedAt.UnixMilli(), Version: c.Version, Observed: c.Observed,
-		Edited: c.Edited, Changed: c.ChangedVersion, UnknownDropped: c.UnknownDropped, Seq: seq, Hash: hash}
+		Edited: c.Edited, Changed: c.ChangedVersion, UnknownDropped: c.UnknownDropped,
+		Revision: b.Revision, Low: b.Low, Messages: len(b.list) + b.unread, Seq: v.Seq, Hash: v.Hash}
 	for _, o := range openCalls(c) {
 		f.Open = append(f.Open, callForm{o.Started, o.Server, o.Actor, o.At.UnixMilli(), o.Inv})
 	}

@@ -62,12 +62,24 @@ func TestCodecGivesBackEveryView(t *testing.T) {
 }
 
 func rows(t *rapid.T, v View) {
-	core, seq, hash, err := DecodeCore(AppendCore(nil, v.Core, v.Seq, v.Hash))
+	row, err := DecodeCore(AppendCore(nil, v))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(v.Core, core, empty); diff != "" || seq != v.Seq || hash != v.Hash {
-		t.Fatal(diff, seq, hash)
+	if diff := cmp.Diff(v.Core, row.Core, empty); diff != "" || row.Seq != v.Seq || row.Hash != v.Hash {
+		t.Fatal(diff, row.Seq, row.Hash)
+	}
+	if row.Board.Revision != v.Board.Revision || row.Board.Low != v.Board.Low || row.Board.unread != v.Board.Len() {
+		t.Fatalf("board %+v of %+v", row.Board, v.Board)
+	}
+	for _, m := range v.Board.Messages() {
+		got, err := decodeMessage(string(appendMessage(nil, m)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(m, got, empty); diff != "" {
+			t.Fatal(diff)
+		}
 	}
 	for _, it := range v.Tail.Items() {
 		got, err := DecodeItem(AppendItem(nil, it))
@@ -85,7 +97,7 @@ func TestCodecRefuses(t *testing.T) {
 	h := began("bytes")
 	h.edit("a.go")
 	v := fold(View{}, logged(t, h.commits))
-	body := AppendCore(nil, v.Core, v.Seq, v.Hash)
+	body := AppendCore(nil, v)
 	for name, bad := range map[string][]byte{
 		"unknown member": bytes.Replace(body, []byte(`"mode":`), []byte(`"context_revision":1,"mode":`), 1),
 		"mode":           bytes.Replace(body, []byte(`"mode":"normal"`), []byte(`"mode":"inspect"`), 1),
@@ -96,7 +108,7 @@ func TestCodecRefuses(t *testing.T) {
 		if bytes.Equal(bad, body) {
 			t.Fatalf("%s: nothing was changed", name)
 		}
-		if _, _, _, err := DecodeCore(bad); err == nil {
+		if _, err := DecodeCore(bad); err == nil {
 			t.Errorf("%s was read", name)
 		}
 	}
@@ -108,8 +120,8 @@ func TestCodecRefuses(t *testing.T) {
 		t.Errorf("observed %d, %v", tail.Observed, err)
 	}
 	other := EncodeView(v)
-	if _, err := DecodeView(bytes.Replace(other, []byte(`{"v":1,`), []byte(`{"v":2,`), 1)); err == nil {
-		t.Error("another fold version was read")
+	if _, err := DecodeView(bytes.Replace(other, []byte(`{"v":2,`), []byte(`{"v":3,`), 1)); err == nil {
+		t.Error("another form was read")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // three is a world with three Sessions that the file has whole, each with calls, a Job that
-// goes on and one that has ended.
+// goes on, one that has ended, and a board.
 func three(t testing.TB) *world {
 	w := newWorld(t, 0)
 	for i := range 3 {
@@ -29,6 +29,8 @@ func three(t testing.TB) *world {
 		h.job(2*i, testServer)
 		x := h.job(2*i+1, testServer)
 		h.commit(event.ExecutionFinished{Execution: x, Tool: "run_process"})
+		h.commit(post(1, event.MessageTodo), post(2, event.MessageNote), post(3, event.MessageNote))
+		h.commit(completion(1, 4, "k"))
 		for _, s := range logged(t, h.commits) {
 			s.Commit.Aggregate = event.SessionAggregate(id)
 			w.commit(s)
@@ -70,6 +72,13 @@ func TestDamagedRowIsReadAgain(t *testing.T) {
 		"event":          `UPDATE session_tail SET event = replace(event, 'a.go', 'b.go') WHERE seq = 9 AND session = (SELECT num FROM session WHERE id = ?)`,
 		"event gone":     `DELETE FROM session_tail WHERE seq = 9 AND session = (SELECT num FROM session WHERE id = ?)`,
 		"last gone":      `DELETE FROM session_tail WHERE seq > 40 AND session = (SELECT num FROM session WHERE id = ?)`,
+		"message":        `UPDATE session_message SET message = replace(message, 'text 2', 'text 7') WHERE place = 2 AND session = (SELECT num FROM session WHERE id = ?)`,
+		"message gone":   `DELETE FROM session_message WHERE place = 2 AND session = (SELECT num FROM session WHERE id = ?)`,
+		"newest gone":    `DELETE FROM session_message WHERE place > 3 AND session = (SELECT num FROM session WHERE id = ?)`,
+		"board gone":     `DELETE FROM session_message WHERE session = (SELECT num FROM session WHERE id = ?)`,
+		"other place":    `UPDATE session_message SET place = 99 WHERE place = 2 AND session = (SELECT num FROM session WHERE id = ?)`,
+		"one too many":   `INSERT INTO session_message SELECT session, 99, message, hash FROM session_message WHERE place = 2 AND session = (SELECT num FROM session WHERE id = ?)`,
+		"other's board":  `UPDATE session_message SET session = session + 10 WHERE session = (SELECT num FROM session WHERE id = ?)`,
 		"another's":      `UPDATE session_tail SET session = (SELECT num FROM session WHERE id = ?) + 10 WHERE session = 1 AND seq = 9`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,6 +86,9 @@ func TestDamagedRowIsReadAgain(t *testing.T) {
 			w.exec(harm, string(bad))
 			if name == "another's" {
 				w.exec(`UPDATE OR REPLACE session_tail SET session = 1, seq = 9 WHERE session = 2 AND seq = 9`)
+			}
+			if name == "other's board" {
+				w.exec(`UPDATE OR REPLACE session_message SET session = session - 1 WHERE session = (SELECT num FROM session WHERE id = ?) + 1`, string(bad))
 			}
 			if diff := w.check(); diff != "" {
 				t.Fatal(diff)
@@ -193,6 +205,7 @@ func TestWithoutTheFileAnswersAreEqual(t *testing.T) {
 		func() { _ = os.Truncate(w.path, 20_000) },
 		func() { w.exec(`UPDATE state_checkpoint SET fold = 'other'`) },
 		func() { w.exec(`DROP TABLE session_tail`) },
+		func() { w.exec(`DROP TABLE session_message`) },
 	} {
 		if err := w.keeper.Close(); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func NewPage(all []Core, offset int, limitAsked *int) Page {
 	return newPage(all[from:min(from+limit, len(all))], len(all), offset, limit)
 }
 
-func DecodeCore(b []byte) (c Core, seq uint64, hash string, err error) { return decodeCore(string(b)) }
+func DecodeCore(b []byte) (View, error) { return decodeCore(string(b)) }
 
 func DecodeItem(b []byte) (Item, error) {
 	it, err := decodeItem(string(b))

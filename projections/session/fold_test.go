@@ -16,6 +16,7 @@ type held struct {
 	Core     Core
 	Observed uint64
 	Items    []plainItem
+	Board    plainBoard
 	Seq      uint64
 	Hash     string
 }
@@ -41,7 +42,22 @@ func stateOf(v View) held {
 	for _, it := range v.Tail.Items() {
 		items = append(items, plain(it))
 	}
-	return held{v.Core, v.Tail.Observed, items, v.Seq, v.Hash}
+	return held{v.Core, v.Tail.Observed, items, plainly(v.Board), v.Seq, v.Hash}
+}
+
+// plainBoard is a Board with its messages copied.
+type plainBoard struct {
+	Revision, Low uint64
+	Unread        int
+	Messages      []Message
+}
+
+func plainly(b Board) plainBoard {
+	p := plainBoard{Revision: b.Revision, Low: b.Low, Unread: b.unread}
+	for _, m := range b.Messages() {
+		p.Messages = append(p.Messages, *m)
+	}
+	return p
 }
 
 func fold(v View, commits []Stored) View {

@@ -230,10 +230,13 @@ func drawHistory(t *rapid.T, most int) *history {
 	h.commit(created(hostileText(t, 240)))
 	var open []event.ToolCallStarted
 	var jobs []event.ToolCallFinished
+	var said drawnBoard
 	for range rapid.IntRange(0, most).Draw(t, "commits") {
 		var events []event.Event
 		for range rapid.IntRange(1, 3).Draw(t, "events") {
-			switch k := rapid.IntRange(0, 9).Draw(t, "kind"); {
+			switch k := rapid.IntRange(0, 13).Draw(t, "kind"); {
+			case k >= 10:
+				events = append(events, said.draw(t)...)
 			case k == 0:
 				events = append(events, event.InstructionAccepted{Text: hostileText(t, 200), Continuation: "resumed",
 					PreviousMode: event.ModeNormal, Mode: event.ModeReadOnly, Guards: event.Guards{DenyWrite: true, DenyShell: true}})

@@ -81,7 +81,7 @@ func TestOlderShapeIsTakenIn(t *testing.T) {
 		t.Fatalf("an explored path is there: %s %v", b, err)
 	}
 	_, carried := Carry(v)
-	row := AppendCore(nil, v.Core, v.Seq, v.Hash)
+	row := AppendCore(nil, v)
 	if out := strings.Join(views(v), "") + string(carried) + string(row); strings.Contains(out, "context_revision") {
 		t.Fatal("a retired member is written again")
 	}

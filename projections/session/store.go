@@ -67,6 +67,9 @@ type rowState struct {
 	first     uint64 // absolute sequence of the oldest tail row
 	lifecycle Lifecycle
 	ended     []EndedJob
+	board     []*Message
+	// boardKnown: board is what the file has, whole.
+	boardKnown bool
 }
 
 // unwritten reports whether the file lacks anything of it.
@@ -233,7 +236,8 @@ func (s *Store) cold(file *tables, id event.SessionID) (View, rowState, error) {
 
 func rowOf(num int64, v View) rowState {
 	c := v.Core
-	return rowState{num: num, version: c.Version, first: firstOf(c), lifecycle: c.Lifecycle, ended: c.Ended}
+	return rowState{num: num, version: c.Version, first: firstOf(c), lifecycle: c.Lifecycle, ended: c.Ended,
+		board: v.Board.list, boardKnown: v.Board.unread == 0}
 }
 
 // firstOf is the absolute sequence that the oldest retained event has, or would have.

@@ -26,6 +26,9 @@ var schema = []string{
 	`CREATE INDEX session_busy ON session (id) WHERE busy = 1`,
 	`CREATE TABLE session_tail (session INTEGER NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, hash INTEGER NOT NULL,
 		PRIMARY KEY (session, seq)) WITHOUT ROWID`,
+	// A message has its place on the board; session.core has the revision and how many there are.
+	`CREATE TABLE session_message (session INTEGER NOT NULL, place INTEGER NOT NULL, message TEXT NOT NULL, hash INTEGER NOT NULL,
+		PRIMARY KEY (session, place)) WITHOUT ROWID`,
 	`CREATE TABLE session_ended (execution TEXT PRIMARY KEY, session INTEGER NOT NULL) WITHOUT ROWID`,
 	`CREATE TABLE session_shelf (num INTEGER PRIMARY KEY, authority TEXT NOT NULL, client TEXT NOT NULL, project TEXT NOT NULL,
 		lifecycle TEXT NOT NULL, sessions INTEGER NOT NULL, hash INTEGER NOT NULL)`,
@@ -68,6 +71,7 @@ func (m model) Reset() {
 type tables struct {
 	db                     *sql.DB
 	row, tail, busy, ended *sql.Stmt
+	messages               *sql.Stmt
 	// Of shelf.go.
 	newest, oldest, on, overflowed, shelf, shelves *sql.Stmt
 }
@@ -76,9 +80,10 @@ type tables struct {
 // None goes through all Sessions.
 func (t *tables) statements() map[**sql.Stmt]string {
 	return map[**sql.Stmt]string{
-		&t.row:  `SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`,
-		&t.tail: `SELECT event, hash FROM session_tail WHERE session = ? ORDER BY seq`,
-		&t.busy: `SELECT id FROM session WHERE busy = 1 ORDER BY id`,
+		&t.row:      `SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`,
+		&t.tail:     `SELECT event, hash FROM session_tail WHERE session = ? ORDER BY seq`,
+		&t.messages: selectMessages,
+		&t.busy:     `SELECT id FROM session WHERE busy = 1 ORDER BY id`,
 		&t.ended: `SELECT session.id FROM session_ended JOIN session ON num = session_ended.session
 			WHERE execution = ?`,
 		&t.newest:     `SELECT updated, id FROM session WHERE shelf = ? ORDER BY updated DESC, id LIMIT ?`,
@@ -106,7 +111,7 @@ func rowFor(v View) stored {
 	c := v.Core
 	return stored{id: string(c.ID), authority: c.Authority, client: string(c.Project.Client), project: string(c.Project.Project),
 		life: string(c.Lifecycle), updated: c.UpdatedAt.UnixMilli(), busy: len(c.Open)+len(c.Jobs) > 0,
-		core: string(AppendCore(make([]byte, 0, 2048), c, v.Seq, v.Hash)), overflowed: c.Observed > MaxTail}
+		core: string(AppendCore(make([]byte, 0, 2048), v)), overflowed: c.Observed > MaxTail}
 }
 
 // picked are the columns that only lists pick by, beyond rowColumns. The rows that they give
@@ -144,7 +149,7 @@ func scanRow(id event.SessionID, from *sql.Row) (num int64, v View, ok bool, err
 	if hash != r.hash() || r.id != string(id) {
 		return r.num, View{}, false, state.ErrRow
 	}
-	if v.Core, v.Seq, v.Hash, err = decodeCore(r.core); err != nil {
+	if v, err = decodeCore(r.core); err != nil {
 		return r.num, View{}, false, errors.Join(state.ErrRow, err)
 	}
 	return r.num, v, true, nil
@@ -192,6 +197,9 @@ func (t *tables) view(ctx context.Context, id event.SessionID) (num int64, v Vie
 	if v.Tail, err = NewTail(items, v.Core.Observed); err != nil || uint64(v.Tail.Len()) != min(v.Core.Observed, MaxTail) ||
 		v.Tail.Observed != v.Core.Observed {
 		return 0, View{}, errors.Join(state.ErrRow, err, errGap)
+	}
+	if v.Board, err = t.board(ctx, tx, num, id, v.Board); err != nil {
+		return 0, View{}, err
 	}
 	return num, v, nil
 }

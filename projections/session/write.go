@@ -32,6 +32,10 @@ const (
 	stmtTail8
 	stmtCutTail
 	stmtDropTail
+	stmtMessages
+	stmtPutMessage
+	stmtDropMessage
+	stmtDropBoard
 	stmtEnd
 	stmtUnEnd
 	stmtDrop
@@ -49,17 +53,21 @@ var statements = [...]string{
 		ON CONFLICT (id) DO NOTHING`,
 	stmtUpdate: `UPDATE session SET authority = ?, client = ?, project = ?, lifecycle = ?, updated = ?, busy = ?,
 		core = ?, hash = ?, shelf = ?, overflowed = ? WHERE num = ?`,
-	stmtTail:      putTail,
-	stmtTail2:     putTail + strings.Repeat(`, (?, ?, ?, ?)`, 1),
-	stmtTail8:     putTail + strings.Repeat(`, (?, ?, ?, ?)`, 7),
-	stmtCutTail:   `DELETE FROM session_tail WHERE session = ? AND seq < ?`,
-	stmtDropTail:  `DELETE FROM session_tail WHERE session = ?`,
-	stmtEnd:       `INSERT OR REPLACE INTO session_ended (execution, session) VALUES (?, ?)`,
-	stmtUnEnd:     `DELETE FROM session_ended WHERE execution = ?`,
-	stmtDrop:      `DELETE FROM session WHERE num = ?`,
-	stmtShelf:     `SELECT ` + shelfColumns + ` FROM session_shelf WHERE num = ?`,
-	stmtPutShelf:  `INSERT OR REPLACE INTO session_shelf (` + shelfColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-	stmtDropShelf: `DELETE FROM session_shelf WHERE num = ?`,
+	stmtTail:        putTail,
+	stmtTail2:       putTail + strings.Repeat(`, (?, ?, ?, ?)`, 1),
+	stmtTail8:       putTail + strings.Repeat(`, (?, ?, ?, ?)`, 7),
+	stmtCutTail:     `DELETE FROM session_tail WHERE session = ? AND seq < ?`,
+	stmtDropTail:    `DELETE FROM session_tail WHERE session = ?`,
+	stmtMessages:    selectMessages,
+	stmtPutMessage:  putMessage,
+	stmtDropMessage: dropMessage,
+	stmtDropBoard:   dropBoard,
+	stmtEnd:         `INSERT OR REPLACE INTO session_ended (execution, session) VALUES (?, ?)`,
+	stmtUnEnd:       `DELETE FROM session_ended WHERE execution = ?`,
+	stmtDrop:        `DELETE FROM session WHERE num = ?`,
+	stmtShelf:       `SELECT ` + shelfColumns + ` FROM session_shelf WHERE num = ?`,
+	stmtPutShelf:    `INSERT OR REPLACE INTO session_shelf (` + shelfColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+	stmtDropShelf:   `DELETE FROM session_shelf WHERE num = ?`,
 }
 
 func newWriter(ctx context.Context, tx *sql.Tx) *writer {
@@ -136,7 +144,7 @@ func newer(items []Item, version uint64) []Item {
 
 // writeCold folds a Session's new commits over its row, without reading its tail.
 func (c *capture) writeCold(w *writer, p *part) error {
-	num, v, ok, err := w.row(p.id)
+	num, v, ok, err := w.below(p)
 	switch {
 	case errors.Is(err, state.ErrRow):
 		if v, err = fromLog(c.source, p.id, c.upto, err); err != nil || !v.Core.Exists() {
@@ -201,6 +209,9 @@ func (w *writer) save(p *part, v View, items []Item) error {
 		if _, err := w.exec(stmtCutTail, r.num, int64(first)); err != nil {
 			return err
 		}
+	}
+	if err := w.messages(p, r.num, v.Board); err != nil {
+		return err
 	}
 	if err := w.ended(p.row.ended, v.Core.Ended, r.num); err != nil {
 		return err
@@ -323,7 +334,7 @@ func (w *writer) remove(id event.SessionID) error {
 			return err
 		}
 	}
-	for _, s := range []int{stmtDropTail, stmtDrop} {
+	for _, s := range []int{stmtDropTail, stmtDropBoard, stmtDrop} {
 		if _, err := w.exec(s, num); err != nil {
 			return err
 		}
