@@ -28,5 +28,6 @@ var cargoTest = Tool{
 		schema.Opt("require_tests", requireTestsArg),
 		schema.Opt("min_tests", minTestsArg),
 		schema.Opt("purpose", purposeArg),
+		schema.Opt("result_expectation", expectationArg),
 	),
 }

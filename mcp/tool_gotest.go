@@ -32,5 +32,6 @@ var goTest = Tool{
 		schema.Opt("require_tests", requireTestsArg),
 		schema.Opt("min_tests", minTestsArg),
 		schema.Opt("purpose", purposeArg),
+		schema.Opt("result_expectation", expectationArg),
 	),
 }

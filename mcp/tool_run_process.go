@@ -35,5 +35,8 @@ var runProcess = Tool{
 		schema.Opt("timeout_secs", timeoutArg),
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),
+		schema.Opt("result_expectation", expectationArg),
+		schema.Opt("accepted_exit_codes", schema.List("Exit codes that are results in themselves.",
+			schema.Int("", 0, run.MaxExitCode), 0, run.MaxAcceptedExitCodes)),
 	),
 }

@@ -23,5 +23,6 @@ var runScript = Tool{
 		schema.Opt("timeout_secs", timeoutArg),
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),
+		schema.Opt("result_expectation", expectationArg),
 	),
 }

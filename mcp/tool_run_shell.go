@@ -21,5 +21,6 @@ var runShell = Tool{
 		schema.Opt("timeout_secs", schema.Int("Seconds until it is ended; default 60.", int64(run.MinTimeoutSecs), run.MaxShellTimeoutSecs)),
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),
+		schema.Opt("result_expectation", expectationArg),
 	),
 }

@@ -24,6 +24,10 @@ func TestBoundInputRedactsAndBoundsEveryMember(t *testing.T) {
 			case reflect.String:
 				f.SetString(value)
 			case reflect.Slice:
+				if f.Type().Elem().Kind() == reflect.Int {
+					f.Set(reflect.ValueOf(make([]int, 100)))
+					continue
+				}
 				for range 100 {
 					f.Set(reflect.Append(f, reflect.ValueOf(value)))
 				}
@@ -36,6 +40,12 @@ func TestBoundInputRedactsAndBoundsEveryMember(t *testing.T) {
 			case reflect.String:
 				checkStored(t, name, f.String(), body)
 			case reflect.Slice:
+				if f.Type().Elem().Kind() == reflect.Int { // as many as may be declared, no text
+					if f.Len() > 16 {
+						t.Errorf("%s keeps %d numbers", name, f.Len())
+					}
+					continue
+				}
 				if f.Len() > 8 {
 					t.Errorf("%s keeps %d items", name, f.Len())
 				}

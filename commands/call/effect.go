@@ -50,6 +50,9 @@ type EffectOptions struct {
 	Grace time.Duration
 	// Facts turns the proven end into what is recorded; used for late ends too.
 	Facts func(wire.Result) Facts
+	// Validates is what a validating run covers; it is durable with the start, so that an end
+	// is judged in the same way whoever finds it.
+	Validates *event.ValidationScope
 }
 
 // Decode is strict decoding of arguments that the edge has validated; a failure here is a
@@ -84,7 +87,7 @@ func (c *Call) Effect(ctx context.Context, op wire.Op, in any, o EffectOptions) 
 	if err != nil {
 		return Outcome{}, err
 	}
-	c.execution = offer.ID
+	c.execution, c.validates = offer.ID, o.Validates
 	start := c.commitStart(ctx, offer)
 	x := Execution{Target: *c.Target, Offer: offer, Ready: start.wait, Grace: o.Grace,
 		CancelOnDone: c.req.CancelOnDisconnect, Late: c.late(offer, o), Settled: c.settled}
@@ -253,13 +256,12 @@ func (k *Kernel) recordEnd(ctx context.Context, id event.SessionID, actor event.
 			if !promoted {
 				return []event.Event{event.ExecutionReconciled{Execution: x, ExitCode: facts.ExitCode, Effect: facts.Effect}}, nil
 			}
-			exp := facts.Expectation
-			if exp == "" {
-				exp = "none"
+			end, err := k.jobEnd(id, job, facts)
+			if err != nil {
+				return nil, err
 			}
-			return []event.Event{event.ExecutionFinished{Execution: x, Call: job.Call, Tool: job.Tool, DurationMS: ms,
-				ExitCode: facts.ExitCode, FailureKind: facts.FailureKind, Effect: facts.Effect, Expectation: exp,
-				Validation: facts.Validation}}, nil
+			end.DurationMS = ms
+			return []event.Event{end}, nil
 		})
 	if receipt.Seq > 0 {
 		k.atRest(ctx, id)
@@ -269,7 +271,7 @@ func (k *Kernel) recordEnd(ctx context.Context, id event.SessionID, actor event.
 
 // FactsOf is what any Runner result proves, without knowing the tool.
 func FactsOf(r wire.Result) Facts {
-	var f Facts
+	f := Facts{FinishedAt: r.EndedAt, process: r.Process}
 	switch r.State {
 	case wire.JTerminal, wire.JSettled:
 		f.Effect.State = event.Completed

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"webcodex/commands/aggregate"
@@ -59,6 +60,8 @@ type Kernel struct {
 	cfg    Config
 	fleet  Fleet
 	writer *aggregate.Writer
+
+	reconciling sync.Mutex
 
 	slots *slots
 	jobs  *jobTable

@@ -129,6 +129,9 @@ func (c *Call) startEvent(role event.Role, x *event.Execution, now time.Time) ev
 	if c.req.Spec.Evidence != nil {
 		e.Input = BoundInput(c.req.Spec.Evidence(c.Args))
 	}
+	if x != nil {
+		e.Validates = c.validates
+	}
 	if began := c.Started.UTC().Truncate(time.Millisecond); began.Before(now) && x == nil {
 		e.At = event.FormatTime(began)
 	}
@@ -136,9 +139,9 @@ func (c *Call) startEvent(role event.Role, x *event.Execution, now time.Time) ev
 }
 
 func (c *Call) finishEvent(role event.Role, res Result, f *fault.Error, now time.Time) event.ToolCallFinished {
-	return finishFrom(event.ToolCallFinished{Call: c.callID(role), Role: role, Tool: c.req.Spec.Name,
+	return c.classified(finishFrom(event.ToolCallFinished{Call: c.callID(role), Role: role, Tool: c.req.Spec.Name,
 		Transport: c.Transport, DurationMS: max(0, now.Sub(c.Started).Milliseconds()), Execution: c.execution},
-		res.Facts, res.Failed, res.Error, f)
+		res.Facts, res.Failed, res.Error, f))
 }
 
 // finishFrom fills a finish event from what the tool and its fault say.
@@ -147,7 +150,7 @@ func finishFrom(e event.ToolCallFinished, facts Facts, failed bool, sentence str
 	e.ExitCode, e.FailureKind, e.ErrorKind = facts.ExitCode, facts.FailureKind, facts.ErrorKind
 	e.Changed = boundPaths(facts.Changed, MaxChangedPaths)
 	e.Observed = boundPaths(facts.Observed, MaxObservedPaths)
-	e.Effect, e.Validation, e.Promoted = facts.Effect, facts.Validation, facts.Promoted
+	e.Effect, e.Validation, e.Promoted, e.Context = facts.Effect, facts.Validation, facts.Promoted, facts.Context
 	if facts.Execution != "" {
 		e.Execution = facts.Execution
 	}
@@ -197,6 +200,7 @@ func BoundInput(in event.Input) event.Input {
 		in.Partial = in.Partial || !slices.Equal(bounded, *list)
 		*list = bounded
 	}
+	in.AcceptedExitCodes = in.AcceptedExitCodes[:min(len(in.AcceptedExitCodes), session.MaxAcceptedExitCodes)]
 	return in
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"webcodex/commands/aggregate"
+	"webcodex/commands/evidence"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/projections/session"
@@ -72,6 +73,7 @@ func (k *Kernel) closeCall(ctx context.Context, id event.SessionID, open session
 		if s.Execution != nil {
 			e.Execution = s.Execution.ID
 		}
+		facts = facts.judged(s.Validates, s.Input.MinTests)
 		if facts.Effect.StateChanged && facts.Effect.State == event.Completed {
 			facts.Changed = s.Input.Paths
 		}
@@ -79,7 +81,11 @@ func (k *Kernel) closeCall(ctx context.Context, id event.SessionID, open session
 		if failed {
 			facts.ErrorSummary = "the server ended before it could answer; this is what the Runner's journal proves"
 		}
-		return []event.Event{finishFrom(e, facts, failed, "", nil)}, nil
+		e = finishFrom(e, facts, failed, "", nil)
+		if s.Execution != nil && runs(wire.Op(s.Execution.Op)) {
+			e.Expectation = evidence.Classify(s.Input, evidence.Ended(e))
+		}
+		return []event.Event{e}, nil
 	})
 	return err
 }

@@ -55,6 +55,8 @@ type Spec struct {
 	// Evidence picks the allow-listed facts of the arguments that may be stored. It must not
 	// copy free text (ruling 5). Nil: nothing but the tool's name is stored.
 	Evidence func(args json.RawMessage) event.Input
+	// Expects: the tool takes result_expectation, and its end is held against it (EXE-29).
+	Expects bool
 	// Run does the work. A *fault.Error becomes the refusal; any other error is internal.
 	Run func(ctx context.Context, c *Call) (Result, error)
 }
@@ -100,6 +102,12 @@ type Facts struct {
 	Validation   *event.Validation
 	Promoted     bool
 	Execution    event.ExecutionID
+	// Context sums up what a read gave (EVT-15).
+	Context *event.ContextResult
+	// FinishedAt is the Runner's time of the end, empty where it did not tell.
+	FinishedAt string
+
+	process *wire.ProcessOutcome
 }
 
 // Response is what an edge turns into its own form.
@@ -132,6 +140,7 @@ type Call struct {
 	Project *ProjectInfo
 
 	execution  event.ExecutionID
+	validates  *event.ValidationScope
 	recorderID event.CallID
 	legs       []*leg
 	nested     bool          // travels with another call, which leaves the evidence

@@ -3,6 +3,7 @@ package run
 import (
 	"time"
 
+	"webcodex/commands/evidence"
 	"webcodex/runner/wire"
 )
 
@@ -27,6 +28,10 @@ const (
 	// MaxSyncWaitSecs is the longest an answer waits before the run becomes a Job; a request
 	// may lower it.
 	MaxSyncWaitSecs = 10
+
+	// MaxAcceptedExitCodes and MaxExitCode of run_process (EXE-32).
+	MaxAcceptedExitCodes = evidence.MaxAcceptedExitCodes
+	MaxExitCode          = evidence.MaxExitCode
 
 	// MaxObserveItems, MaxObserveWaitSecs and the tail lines of observe_jobs.
 	MaxObserveItems    = 8

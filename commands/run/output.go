@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"webcodex/commands/call"
+	"webcodex/commands/evidence"
 	"webcodex/eventlog/event"
 	"webcodex/runner/wire"
 )
@@ -39,15 +40,25 @@ type Output struct {
 	FailureKind      string               `json:"failure_kind,omitempty"`
 }
 
-// Expectation is what the caller declared about the result; none can be declared yet.
+// Expectation is what the caller declared about the result, null where it declared nothing,
+// and how the end stands to it (EVT-19). It changes nothing else of the answer (EXE-33).
 type Expectation struct {
 	Declared *string `json:"declared"`
 	Result   string  `json:"result"`
 }
 
+// Expect fills in the expectation of a run that ended or became a Job.
+func (out *Output) Expect(declared event.Input, f call.Facts) {
+	out.Expectation = Expectation{Result: evidence.Classify(declared, evidence.End{State: f.Effect.State,
+		Completed: f.Effect.CommandCompleted, ExitCode: f.ExitCode, ErrorKind: f.ErrorKind, FailureKind: f.FailureKind, Promoted: f.Promoted})}
+	if declared.Expectation != "" {
+		out.Expectation.Declared = &declared.Expectation
+	}
+}
+
 // FromOutcome builds the output, the failure flag and its sentence, and the facts.
 func FromOutcome(id event.ExecutionID, o call.Outcome, timeoutSecs int) (Output, call.Result) {
-	out := Output{ExecutionID: id, EffectiveTimeout: timeoutSecs, Expectation: Expectation{Result: "none"}}
+	out := Output{ExecutionID: id, EffectiveTimeout: timeoutSecs, Expectation: Expectation{Result: event.ExpectationNone}}
 	if o.Promoted {
 		out.State, out.CommandStarted, out.Promoted, out.JobID = event.Started, true, true, &id
 		return out, call.Result{Facts: call.Facts{Promoted: true, Execution: id,

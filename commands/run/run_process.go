@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"webcodex/commands/call"
+	"webcodex/commands/evidence"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/runner/wire"
@@ -24,19 +26,21 @@ type ProcessIn struct {
 	TimeoutSecs  int      `json:"timeout_secs,omitempty"`
 	SyncWaitSecs *int     `json:"sync_wait_secs,omitempty"`
 	Purpose      string   `json:"purpose,omitempty"`
+	Expectation  string   `json:"result_expectation,omitempty"`
+	Accepted     []int    `json:"accepted_exit_codes,omitempty"`
 }
 
 // RunProcess runs an executable with arguments, without a shell.
 var RunProcess = call.Spec{
 	Name: "run_process", Scopes: []call.Scope{call.ScopeJobRun}, Plane: call.PlaneProject, Class: call.Execute,
-	In: ProcessIn{}, Evidence: processEvidence, Run: runProcess,
+	In: ProcessIn{}, Evidence: processEvidence, Expects: true, Run: runProcess,
 }
 
 func processEvidence(args json.RawMessage) event.Input {
 	var in ProcessIn
 	_ = json.Unmarshal(args, &in)
 	return event.Input{Executable: baseName(in.Executable), ArgCount: len(in.Args), StdinBytes: len(in.Stdin), Cwd: in.Cwd,
-		TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose}
+		TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose, Expectation: in.Expectation, AcceptedExitCodes: in.Accepted}
 }
 
 func runProcess(ctx context.Context, c *call.Call) (call.Result, error) {
@@ -45,6 +49,9 @@ func runProcess(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	if err := checkArgs(in.Args); err != nil {
+		return call.Result{}, err
+	}
+	if err := checkExitCodes(in.Accepted); err != nil {
 		return call.Result{}, err
 	}
 	return execute(ctx, c, wire.OpProcess, wire.ProcessIn{Executable: in.Executable, Args: in.Args, Stdin: in.Stdin,
@@ -59,6 +66,15 @@ func checkArgs(args []string) error {
 	if total > MaxArgvBytes {
 		return fault.New(fault.InvalidArguments, "the arguments have more than %d bytes together", MaxArgvBytes).WithField("args").
 			WithNext("use run_script for a larger program, or stdin and files for data")
+	}
+	return nil
+}
+
+// checkExitCodes holds the bounds of EXE-32, which the schema says too.
+func checkExitCodes(codes []int) error {
+	if len(codes) > MaxAcceptedExitCodes || slices.ContainsFunc(codes, func(c int) bool { return c < 0 || c > MaxExitCode }) {
+		return fault.New(fault.InvalidArguments, "accepted_exit_codes are at most %d codes of 0 to %d", MaxAcceptedExitCodes, MaxExitCode).
+			WithField("accepted_exit_codes")
 	}
 	return nil
 }
@@ -91,16 +107,40 @@ func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, t
 	if syncWait != nil {
 		grace = max(time.Duration(*syncWait)*time.Second, time.Millisecond)
 	}
-	o, err := c.Effect(ctx, op, in, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: grace})
+	declared := c.Evidence()
+	scope, err := scopeOf(c, op, in, declared)
+	if err != nil {
+		return call.Result{}, err
+	}
+	in.Bind = scope != nil
+	o, err := c.Effect(ctx, op, in, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: grace, Validates: scope})
 	if err != nil {
 		return call.Result{}, err
 	}
 	out, res := FromOutcome(c.Execution(), o, timeoutSecs)
+	if scope != nil && o.Result != nil {
+		res.Facts.Validation, _ = evidence.Validate(*scope, 0, o.Result.Process, false)
+	}
+	out.Expect(declared, res.Facts)
 	if out.Promoted {
 		out.SoFar(ctx, c)
 	}
 	res.Output = out
 	return res, nil
+}
+
+// scopeOf names what a run with a validating purpose covers; nil for any other.
+func scopeOf(c *call.Call, op wire.Op, in wire.ProcessIn, declared event.Input) (*event.ValidationScope, error) {
+	if !evidence.Validating(declared.Purpose) || c.Project == nil {
+		return nil, nil
+	}
+	in.Cwd = evidence.Cwd(in.Cwd)
+	digest, err := c.CommandDigest(op, in)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Internal, "the request could not be encoded")
+	}
+	s := evidence.Scope{Project: c.Project.Project, Tool: c.Tool(), Cwd: in.Cwd, Command: digest}
+	return s.Of(declared.Purpose, evidence.ParserNone), nil
 }
 
 func timeoutOf(secs int) int {

@@ -21,19 +21,21 @@ type ScriptIn struct {
 	TimeoutSecs  int      `json:"timeout_secs,omitempty"`
 	SyncWaitSecs *int     `json:"sync_wait_secs,omitempty"`
 	Purpose      string   `json:"purpose,omitempty"`
+	Expectation  string   `json:"result_expectation,omitempty"`
 }
 
 // RunScript runs a program given as text by an interpreter.
 var RunScript = call.Spec{
 	Name: "run_script", Scopes: []call.Scope{call.ScopeJobRun}, Plane: call.PlaneProject, Class: call.Execute,
-	In: ScriptIn{}, Evidence: scriptEvidence, Run: runScript,
+	In: ScriptIn{}, Evidence: scriptEvidence, Expects: true, Run: runScript,
 }
 
 func scriptEvidence(args json.RawMessage) event.Input {
 	var in ScriptIn
 	_ = json.Unmarshal(args, &in)
 	return event.Input{Language: in.Language, CommandBytes: len(in.Script), ArgCount: len(in.Args), StdinBytes: len(in.Stdin),
-		Cwd: in.Cwd, TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose}
+		Cwd: in.Cwd, TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose,
+		Expectation: in.Expectation}
 }
 
 func runScript(ctx context.Context, c *call.Call) (call.Result, error) {

@@ -19,6 +19,7 @@ type ShellIn struct {
 	TimeoutSecs  int    `json:"timeout_secs,omitempty"`
 	SyncWaitSecs *int   `json:"sync_wait_secs,omitempty"`
 	Purpose      string `json:"purpose,omitempty"`
+	Expectation  string `json:"result_expectation,omitempty"`
 }
 
 // ShellOut adds how it was run.
@@ -32,13 +33,14 @@ type ShellOut struct {
 // RunShell runs one command line by sh or bash.
 var RunShell = call.Spec{
 	Name: "run_shell", Scopes: []call.Scope{call.ScopeJobRun}, Plane: call.PlaneProject, Class: call.Execute,
-	In: ShellIn{}, Evidence: shellEvidence, Run: runShell,
+	In: ShellIn{}, Evidence: shellEvidence, Expects: true, Run: runShell,
 }
 
 func shellEvidence(args json.RawMessage) event.Input {
 	var in ShellIn
 	_ = json.Unmarshal(args, &in)
-	return event.Input{Shell: in.Shell, CommandBytes: len(in.Command), Cwd: in.Cwd, TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose}
+	return event.Input{Shell: in.Shell, CommandBytes: len(in.Command), Cwd: in.Cwd, TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose,
+		Expectation: in.Expectation}
 }
 
 func runShell(ctx context.Context, c *call.Call) (call.Result, error) {

@@ -6,6 +6,7 @@ package validate
 import (
 	"time"
 
+	"webcodex/commands/evidence"
 	"webcodex/runner/wire"
 )
 
@@ -21,7 +22,7 @@ const (
 	MaxFeatureBytes    = 128
 	MaxFilterBytes     = 256
 	// MaxMinTests bounds min_tests (VAL-13).
-	MaxMinTests = 100_000
+	MaxMinTests = evidence.MaxMinTests
 )
 
 // PackagePattern is what go_test takes as a package: the directory or what lies below it.

@@ -3,9 +3,11 @@ package validate
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"webcodex/commands/call"
+	"webcodex/commands/evidence"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/runner/wire"
@@ -28,20 +30,21 @@ type CargoTestIn struct {
 	RequireTests      bool     `json:"require_tests,omitempty"`
 	MinTests          int      `json:"min_tests,omitempty"`
 	Purpose           string   `json:"purpose,omitempty"`
+	Expectation       string   `json:"result_expectation,omitempty"`
 }
 
 // CargoTest runs cargo test and reads its messages and results.
 var CargoTest = call.Spec{
 	Name: "cargo_test", Scopes: []call.Scope{call.ScopeJobRun}, Plane: call.PlaneProject, Class: call.Execute,
-	In: CargoTestIn{}, Evidence: cargoTestEvidence, Run: cargoTest,
+	In: CargoTestIn{}, Evidence: cargoTestEvidence, Expects: true, Run: cargoTest,
 }
 
 // cargoTestEvidence leaves the filter out: it is free text. That there was one is told.
 func cargoTestEvidence(args json.RawMessage) event.Input {
 	var in CargoTestIn
 	_ = json.Unmarshal(args, &in)
-	e := event.Input{Executable: "cargo", Cwd: cleanCwd(in.Cwd), TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose,
-		Features: in.Features, Partial: in.Filter != ""}
+	e := event.Input{Executable: "cargo", Cwd: evidence.Cwd(in.Cwd), TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose,
+		Features: in.Features, Partial: in.Filter != "", Expectation: in.Expectation, MinTests: minTests(in.RequireTests, in.MinTests)}
 	for _, f := range in.flags() {
 		e.Flags = append(e.Flags, f.argument)
 	}
@@ -95,13 +98,13 @@ func cargoPlan(in CargoTestIn, project string) (plan, error) {
 		}
 	}
 	args := []string{"test", "--message-format=json", "--color=never"}
-	s := scope{Project: project, Tool: "cargo_test", Cwd: cleanCwd(in.Cwd), Features: in.Features, Filter: in.Filter}
+	s := evidence.Scope{Project: project, Tool: "cargo_test", Cwd: evidence.Cwd(in.Cwd), Features: in.Features, Filter: in.Filter}
 	if in.Package != "" {
 		args = append(args, "--package="+in.Package)
 		s.Packages = []string{in.Package}
 	}
 	if len(in.Features) > 0 {
-		args = append(args, "--features="+strings.Join(sorted(in.Features), ","))
+		args = append(args, "--features="+strings.Join(slices.Compact(slices.Sorted(slices.Values(in.Features))), ","))
 	}
 	for _, f := range in.flags() {
 		args = append(args, f.flag)
@@ -112,7 +115,7 @@ func cargoPlan(in CargoTestIn, project string) (plan, error) {
 	}
 	return plan{
 		tool:    "cargo_test",
-		process: wire.ProcessIn{Executable: "cargo", Args: args, Cwd: in.Cwd, Parser: "cargo"},
+		process: wire.ProcessIn{Executable: "cargo", Args: args, Cwd: in.Cwd, Parser: evidence.ParserCargo},
 		scope:   s, purpose: in.Purpose, timeoutSecs: in.TimeoutSecs, syncWait: in.SyncWaitSecs,
 		minTests: minTests(in.RequireTests, in.MinTests), unmade: noCargoPackage, text: cargoText,
 	}, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"webcodex/commands/call"
+	"webcodex/commands/evidence"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/runner/wire"
@@ -22,18 +23,20 @@ type GoTestIn struct {
 	RequireTests bool     `json:"require_tests,omitempty"`
 	MinTests     int      `json:"min_tests,omitempty"`
 	Purpose      string   `json:"purpose,omitempty"`
+	Expectation  string   `json:"result_expectation,omitempty"`
 }
 
 // GoTest runs go test and reads its events.
 var GoTest = call.Spec{
 	Name: "go_test", Scopes: []call.Scope{call.ScopeJobRun}, Plane: call.PlaneProject, Class: call.Execute,
-	In: GoTestIn{}, Evidence: goTestEvidence, Run: goTest,
+	In: GoTestIn{}, Evidence: goTestEvidence, Expects: true, Run: goTest,
 }
 
 func goTestEvidence(args json.RawMessage) event.Input {
 	var in GoTestIn
 	_ = json.Unmarshal(args, &in)
-	return event.Input{Executable: "go", Packages: in.Packages, Cwd: cleanCwd(in.Cwd), TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose}
+	return event.Input{Executable: "go", Packages: in.Packages, Cwd: evidence.Cwd(in.Cwd), TimeoutSecs: timeoutOf(in.TimeoutSecs), Purpose: in.Purpose,
+		Expectation: in.Expectation, MinTests: minTests(in.RequireTests, in.MinTests)}
 }
 
 func goTest(ctx context.Context, c *call.Call) (call.Result, error) {
@@ -63,8 +66,8 @@ func goPlan(in GoTestIn, project string) (plan, error) {
 	return plan{
 		tool: "go_test",
 		process: wire.ProcessIn{Executable: "go", Args: append([]string{"test", "-json"}, packages...), Cwd: in.Cwd,
-			Parser: "go-json"},
-		scope:   scope{Project: project, Tool: "go_test", Cwd: cleanCwd(in.Cwd), Packages: packages},
+			Parser: evidence.ParserGoJSON},
+		scope:   evidence.Scope{Project: project, Tool: "go_test", Cwd: evidence.Cwd(in.Cwd), Packages: packages},
 		purpose: in.Purpose, timeoutSecs: in.TimeoutSecs, syncWait: in.SyncWaitSecs,
 		minTests: minTests(in.RequireTests, in.MinTests), unmade: noGoModule, text: goText,
 	}, nil

@@ -41,9 +41,10 @@ func failing(e *calltest.Env) func(context.Context, call.Execution) (call.Outcom
 	}
 }
 
-// A failing test is a result, recorded with counts and identities and without a word of it.
+// A failing test is a result, recorded with counts, identities and the name of what failed, and
+// without a word that it said.
 //
-// Covers: EXE-27, EVT-17, VAL-23
+// Covers: EXE-27, EVT-17, VAL-23, VAL-24, VAL-25
 func TestFailingTestIsAResult(t *testing.T) {
 	e := calltest.New(t, nil)
 	id := work(e, nil)
@@ -77,12 +78,15 @@ func TestFailingTestIsAResult(t *testing.T) {
 		v.Kind != "go_test" || v.TargetID != out.Validation.Target || v.Scope != out.Validation.Scope || v.ParserVer != 1 {
 		t.Errorf("%+v %+v", finished, v)
 	}
+	if want := []event.FailedCase{{Kind: event.FailureTest, Name: "p.NAMEMARK"}}; !slices.Equal(v.Failures, want) {
+		t.Errorf("%+v", v.Failures)
+	}
 	for _, c := range e.Commits(id) {
 		body, err := c.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, mark := range []string{"OUTMARK", "NAMEMARK", "MESSAGEMARK"} {
+		for _, mark := range []string{"OUTMARK", "MESSAGEMARK"} {
 			if strings.Contains(string(body), mark) {
 				t.Errorf("%s is in the log", mark)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"webcodex/commands/call"
+	"webcodex/commands/evidence"
 	"webcodex/commands/run"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
@@ -41,21 +42,11 @@ type Parser struct {
 	Version int    `json:"version"`
 }
 
-// Failure kinds of a run that ended by itself.
-const (
-	failTests     = "test_failure"
-	failCompile   = "compile_error"
-	failProcess   = "process_exit"       // none of the above is known
-	failNoModule  = "not_a_module"       // no go.mod or Cargo.toml: nothing was validated
-	failTooFew    = "insufficient_tests" // passed, but fewer tests ran than were asked for
-	parserVersion = 1
-)
-
 // plan is one validating run.
 type plan struct {
 	tool        string
 	process     wire.ProcessIn
-	scope       scope
+	scope       evidence.Scope
 	purpose     string
 	timeoutSecs int
 	syncWait    *int
@@ -73,7 +64,7 @@ func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
 		f.ExecutionState = string(event.NotStarted)
 		return call.Result{}, f
 	}
-	p.timeoutSecs = timeoutOf(p.timeoutSecs)
+	p.timeoutSecs, p.process.Bind = timeoutOf(p.timeoutSecs), true
 	grace := call.DefaultGrace
 	if p.syncWait != nil {
 		grace = max(time.Duration(*p.syncWait)*time.Second, time.Millisecond)
@@ -82,7 +73,7 @@ func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	o, err := c.Effect(ctx, wire.OpProcess, p.process, call.EffectOptions{
-		Timeout: time.Duration(p.timeoutSecs) * time.Second, Grace: grace, Facts: p.facts})
+		Timeout: time.Duration(p.timeoutSecs) * time.Second, Grace: grace, Facts: p.facts, Validates: p.covers()})
 	if err != nil {
 		f := fault.As(err)
 		if f.Kind == fault.CommandSpawnFailed {
@@ -91,11 +82,13 @@ func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, f
 	}
 	res := p.result(c.Execution(), o)
-	if out := res.Output.(Output); out.Promoted {
+	out := res.Output.(Output)
+	out.Expect(c.Evidence(), res.Facts)
+	if out.Promoted {
 		out.SoFar(ctx, c)
 		out.Stdout = p.text(out.Stdout, out.StdoutTruncated)
-		res.Output = out
 	}
+	res.Output = out
 	return res, nil
 }
 
@@ -140,71 +133,37 @@ func (p plan) result(id event.ExecutionID, o call.Outcome) call.Result {
 	return res
 }
 
+func (p plan) covers() *event.ValidationScope { return p.scope.Of(p.purpose, p.process.Parser) }
+
 func (p plan) names() Identity {
-	return Identity{Target: p.scope.target(), Scope: p.scope.identity(p.purpose),
-		Parser: Parser{Kind: p.process.Parser, Version: parserVersion}}
+	c := p.covers()
+	return Identity{Target: c.TargetID, Scope: c.Scope, Parser: Parser{Kind: c.Parser, Version: c.ParserVer}}
 }
 
 // facts judges a proven end; the same for an answer and for the late end of a Job.
 func (p plan) facts(r wire.Result) call.Facts {
 	f := call.FactsOf(r)
-	n := p.names()
-	v := &event.Validation{Kind: p.tool, TargetID: n.Target, Scope: n.Scope, Parser: n.Parser.Kind, ParserVer: n.Parser.Version}
-	f.Validation = v
-	x := r.Process
-	if x == nil {
-		return f
-	}
-	if t := x.Tests; t != nil {
-		v.TestsRun, v.TestsPassed, v.TestsFailed, v.TestsSkipped = t.Run, t.Passed, t.Failed, t.Skipped
-		v.ParserVer = t.Version
-	}
-	if x.TimedOut || x.Cancelled || x.Signal != "" || !x.Completed || x.ExitCode == nil {
-		return f
-	}
-	v.ZeroTests = v.TestsRun == 0
-	passed := *x.ExitCode == 0 && v.TestsFailed == 0
-	switch {
-	case passed && v.TestsRun < p.minTests:
-		f.FailureKind = failTooFew // a gap in the evidence, not a failure of the code (VAL-15)
-	case passed:
-		v.Passed = &passed
-	case v.TestsFailed == 0 && p.unmade != nil && p.unmade(x):
-		f.FailureKind = failNoModule
-	default:
-		v.Passed, f.FailureKind = &passed, failureOf(v, x.Tests)
+	nothing := r.Process != nil && p.unmade != nil && p.unmade(r.Process)
+	v, kind := evidence.Validate(*p.covers(), p.minTests, r.Process, nothing)
+	if f.Validation = v; kind != "" {
+		f.FailureKind = kind
 	}
 	return f
-}
-
-func failureOf(v *event.Validation, t *wire.TestReport) string {
-	switch {
-	case v.TestsFailed > 0:
-		return failTests
-	case t != nil && len(t.Diagnostics) > 0:
-		for _, d := range t.Diagnostics {
-			if d.Kind == failCompile {
-				return failCompile
-			}
-		}
-		return failProcess
-	}
-	return failProcess
 }
 
 // sentence says in one line how it failed; ended is what the run itself says.
 func (p plan) sentence(f call.Facts, diagnostics int, ended string) string {
 	v := f.Validation
 	switch f.FailureKind {
-	case failTests:
+	case evidence.FailTests:
 		return fmt.Sprintf("%d of %d tests failed", v.TestsFailed, v.TestsRun)
-	case failCompile:
+	case evidence.FailCompile:
 		return fmt.Sprintf("the code does not build: %d errors", diagnostics)
-	case failNoModule:
+	case event.GapNoModule:
 		return "there is no module to test in this directory"
-	case failTooFew:
+	case event.GapTooFewTests:
 		return fmt.Sprintf("%d tests ran, fewer than the %d asked for", v.TestsRun, p.minTests)
-	case failProcess:
+	case evidence.FailProcess:
 		return fmt.Sprintf("%s ended with exit status %d without a failing test", path.Base(p.process.Executable), *f.ExitCode)
 	}
 	return ended

@@ -33,7 +33,9 @@ var importMap = map[string]entry{
 	"commands/aggregate": {"decide and append, with the retry of a lost race: the only holder of an appender",
 		[]string{"eventlog", "eventlog/event"}},
 	"commands/call": {"the fixed pipeline of a tool call over a Spec; no tool logic",
-		[]string{"commands/aggregate", "eventlog", "eventlog/event", "projections/...", "runner/wire"}},
+		[]string{"commands/aggregate", "commands/evidence", "eventlog", "eventlog/event", "projections/...", "runner/wire"}},
+	"commands/evidence": {"what the end of a run proves: expectation, validation, identities; decisions only",
+		[]string{"eventlog/event", "projections/session", "runner/wire"}},
 	"commands/execution": {"the server's half of an execution: offer, grant, result, recovery",
 		[]string{"commands/aggregate", "commands/call", "eventlog", "eventlog/event", "projections/...", "runner/wire", "runner/link/server"}},
 	"commands/access":    {"principals and their tokens, refs: numbers and what they pin", commandMay},
@@ -88,7 +90,7 @@ var importMap = map[string]entry{
 }
 
 // commandMay is what a package of tools may import: the pipeline, and what it authorises with.
-var commandMay = []string{"commands/call", "commands/aggregate", "eventlog", "eventlog/event", "projections/...", "runner/wire"}
+var commandMay = []string{"commands/call", "commands/evidence", "commands/aggregate", "eventlog", "eventlog/event", "projections/...", "runner/wire"}
 
 // libraries that only some of our packages may import, tests included.
 var libraries = []struct {
