@@ -28,7 +28,7 @@ func (t Tool) ReadOnly() bool { return t.Spec.Class == call.Observe }
 // Schemas of members that most tools share.
 var (
 	projectArg = schema.Str("From list_projects.", 1, 512)
-	sessionArg = schema.Str("From work_on_project; records this call.", 1, 128)
+	sessionArg = schema.Str("Records this call.", 1, 128)
 	purposeArg = schema.Enum("What it is for; test and validation are kept as proof.", call.Purposes...)
 	// expectationArg changes how the end is counted, never the result (EXE-29, EXE-33).
 	expectationArg = schema.Enum("Expected result; default success. Evidence only.", evidence.Expectations...)

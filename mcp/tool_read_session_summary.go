@@ -6,7 +6,7 @@ import (
 )
 
 // targetSessionArg names the Session a tool is about.
-var targetSessionArg = schema.Str("The Session, exactly: wc_sess_… or its ~sN.", 1, 128)
+var targetSessionArg = schema.Str("wc_sess_… or its ~sN.", 1, 128)
 
 var readSessionSummary = Tool{
 	Spec:  &session.ReadSummary,

@@ -10,8 +10,8 @@ var (
 	cwdArg   = schema.Str("Directory; default: the Session's, else the root.", 1, run.MaxCwdBytes).Bytes(run.MaxCwdBytes)
 	stdinArg = schema.Str("Text for stdin; absent: closed.", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
 			Hint("put larger data into a file of the Project")
-	syncWaitArg = schema.Int("Seconds until a longer run becomes a Job; default 10.", 0, run.MaxSyncWaitSecs)
-	timeoutArg  = schema.Int("Seconds until it is ended; default 60.", int64(run.MinTimeoutSecs), int64(run.MaxTimeoutSecs))
+	syncWaitArg = schema.Int("Seconds until it becomes a Job; default 10.", 0, run.MaxSyncWaitSecs)
+	timeoutArg  = schema.Int("Seconds; default 60.", int64(run.MinTimeoutSecs), int64(run.MaxTimeoutSecs))
 )
 
 func argsArg(desc string) *schema.Schema {

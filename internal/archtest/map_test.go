@@ -41,6 +41,7 @@ var importMap = map[string]entry{
 	"commands/access":    {"principals and their tokens, refs: numbers and what they pin", commandMay},
 	"commands/history":   {"what leaves the log and when: carrying, pruning, erasing", commandMay},
 	"commands/retention": {"which Closed Sessions are removed", commandMay},
+	"commands/board":     {"tools over a Session's message board", commandMay},
 	"commands/files":     {"tools over files, search and edits", commandMay},
 	"commands/git":       {"tools over the git state of a Project", commandMay},
 	"commands/project":   {"tools over Projects", commandMay},

@@ -1,0 +1,189 @@
+package board
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"webcodex/commands/call"
+	"webcodex/internal/fault"
+	"webcodex/projections/session"
+)
+
+// ObserveIn is the input of observe_session_messages.
+type ObserveIn struct {
+	SessionID string  `json:"session_id"`
+	Token     *string `json:"after_observation_token,omitempty"`
+	WaitSecs  *int    `json:"wait_secs,omitempty"`
+	Limit     *int    `json:"limit,omitempty"`
+}
+
+// ObserveOut is its output: state that changed, not a log of changes, and no receipt.
+type ObserveOut struct {
+	// Messages are as they are now, in the order of their newest change.
+	Messages []session.MessageView `json:"messages"`
+	Token    string                `json:"observation_token"`
+	// HasMore: the token covers only what is returned.
+	HasMore bool `json:"has_more"`
+	// HistoryLost: what happened since the caller's token cannot be told whole any more.
+	HistoryLost bool   `json:"history_lost"`
+	Changed     bool   `json:"changed"`
+	WaitOutcome string `json:"wait_outcome"`
+}
+
+// Wait outcomes. A wait that ends without a change is a success (MSG-25).
+const (
+	notWaited = "not_waited"
+	changed   = "changed"
+	timeout   = "timeout"
+)
+
+// ObserveMessages follows a board: first a baseline, then what changed after a token.
+var ObserveMessages = call.Spec{
+	Name: "observe_session_messages", Scopes: []call.Scope{call.ScopeRuntimeRead}, Plane: call.PlaneSession, Class: call.Observe,
+	In: ObserveIn{}, Run: observeMessages,
+}
+
+func observeMessages(ctx context.Context, c *call.Call) (call.Result, error) {
+	in, err := call.Decode[ObserveIn](c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if err := needSession(c); err != nil {
+		return call.Result{}, err
+	}
+	if err := in.check(); err != nil {
+		return call.Result{}, err
+	}
+	o := observer{c: c, limit: clamp(in.Limit, ObserveLimit, MaxObserveLimit)}
+	if in.Token == nil {
+		return o.baseline(false)
+	}
+	at, err := o.open(*in.Token)
+	if err != nil {
+		return call.Result{}, err
+	}
+	if at.epoch != c.Epoch() {
+		// The history that the token counts in is not the one told now. What the caller has seen
+		// may be gone, and the same numbers stand for other changes.
+		return o.baseline(true)
+	}
+	o.after = at.revision
+	if in.WaitSecs == nil {
+		return o.look(notWaited)
+	}
+	return o.await(ctx, waitOf(*in.WaitSecs))
+}
+
+func (in ObserveIn) check() error {
+	switch {
+	case in.WaitSecs == nil:
+		return nil
+	case in.Token == nil:
+		return fault.New(fault.InvalidArguments, "only with a token is there something to wait for").WithField("wait_secs").
+			WithNext("call once without wait_secs for a token")
+	case *in.WaitSecs < 1 || *in.WaitSecs > MaxWaitSecs:
+		return fault.New(fault.InvalidArguments, "wait_secs is from 1 to %d", MaxWaitSecs).WithField("wait_secs")
+	}
+	return nil
+}
+
+// observer is one caller at one place of one board.
+type observer struct {
+	c     *call.Call
+	after uint64
+	limit int
+}
+
+// baseline is the board's end, and nothing of what came before it (MSG-14).
+func (o observer) baseline(lost bool) (call.Result, error) {
+	v, err := read(o.c)
+	if err != nil {
+		return call.Result{}, err
+	}
+	return call.Result{Output: ObserveOut{Messages: []session.MessageView{}, Token: o.seal(v.Board.Revision), HistoryLost: lost,
+		Changed: lost, WaitOutcome: notWaited}}, nil
+}
+
+// seen is one look at the board. The fold has durable commits alone, so a token that is made
+// of it is good after any restart that keeps the Session (MSG-22).
+func (o observer) seen() (Look, []session.MessageView, error) {
+	v, err := read(o.c)
+	if err != nil {
+		return Look{}, nil, err
+	}
+	var views []session.MessageView
+	l, err := DecideObserve(v.Board, o.after, o.limit, func(page []*session.Message) int {
+		views = shown(v.Core.ID, page)
+		return len(views)
+	})
+	return l, views, err
+}
+
+func (o observer) result(l Look, views []session.MessageView, outcome string) call.Result {
+	if views == nil {
+		views = []session.MessageView{}
+	}
+	return call.Result{Output: ObserveOut{Messages: views, Token: o.seal(l.Next), HasMore: l.More, HistoryLost: l.Lost, Changed: l.Changed(),
+		WaitOutcome: outcome}}
+}
+
+func (o observer) look(outcome string) (call.Result, error) {
+	l, views, err := o.seen()
+	if err != nil {
+		return call.Result{}, err
+	}
+	return o.result(l, views, outcome), nil
+}
+
+// await looks until something has changed, in the folded state and under no lock; being woken
+// proves nothing (MSG-23, MSG-24).
+func (o observer) await(ctx context.Context, d time.Duration) (call.Result, error) {
+	if l, views, err := o.seen(); err != nil || l.Changed() {
+		return o.result(l, views, changed), err
+	}
+	var l Look
+	var views []session.MessageView
+	err := o.c.Waiting(func() (err error) {
+		bounded, cancel := o.c.Bounded(ctx, d)
+		defer cancel()
+		ended := o.c.Sessions().Await(bounded, o.c.Session.ID, func() bool {
+			l, views, err = o.seen()
+			return err != nil || l.Changed()
+		})
+		if ended != nil && ctx.Err() != nil {
+			return fault.Wrap(ctx.Err(), fault.Cancelled, "the wait was cancelled")
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return call.Result{}, err
+	case l.Changed():
+		return o.result(l, views, changed), nil
+	}
+	return o.result(l, views, timeout), nil
+}
+
+// cursor is what a token hides: how far its holder has seen a board, in which history.
+type cursor struct {
+	revision uint64
+	epoch    string
+}
+
+const tokenUse = "webcodex.observation-token.v1"
+
+// binding ties a token to one incarnation of one Session.
+func (o observer) binding() []string { return []string{string(o.c.Session.ID), o.c.Session.Nonce} }
+
+func (o observer) seal(revision uint64) string {
+	return o.c.Tokens().Seal(tokenUse, o.binding(), append(binary.BigEndian.AppendUint64(nil, revision), o.c.Epoch()...))
+}
+
+func (o observer) open(s string) (cursor, error) {
+	body, err := o.c.Tokens().Open(tokenUse, o.binding(), s)
+	if err != nil || len(body) < 8 {
+		return cursor{}, invalidToken()
+	}
+	return cursor{revision: binary.BigEndian.Uint64(body), epoch: string(body[8:])}, nil
+}
