@@ -37,7 +37,7 @@ Whoever may run jobs can do to the Projects' files, and to this account, what yo
 			fs.StringVar(&in.Name, "name", "", "create: `NAME` by which you know it again")
 			scopes := fs.String("scopes", "runtime:read,project:read", "create: `LIST` of scopes, with commas")
 			projects := fs.String("projects", "", "create: `LIST` of agent:<client>:<project>, with commas, or all")
-			fs.StringVar(&in.Expires, "expires", "", "create, rotate: `WHEN`, 90d, 12h, an RFC 3339 time or never; default for create: 90d")
+			fs.StringVar(&in.Expires, "expires", "", "create, rotate: `WHEN`, 90d, 12h, 1d12h, an RFC 3339 time or never; default for create: 90d")
 			fs.StringVar(&in.Group, "group", "", "create: `ID` of a shared-key token whose group to join")
 			return func(ctx context.Context, s streams, args []string) error {
 				dir, err := dataDir(*data)

@@ -185,7 +185,7 @@ func unknownToken() error {
 	return bad("id", "no token that is not revoked has this id").WithNext("`webcodex token list` shows them")
 }
 
-// ParseExpiry reads when a token ends: never, 90d, 12h, or an RFC 3339 time. Empty is the
+// ParseExpiry reads when a token ends: never, 90d, 12h, 1d12h, or an RFC 3339 time. Empty is the
 // default. Errors: invalid_arguments.
 func ParseExpiry(s string, now time.Time) (time.Time, error) {
 	switch s {
@@ -194,18 +194,29 @@ func ParseExpiry(s string, now time.Time) (time.Time, error) {
 	case "":
 		return end(now.Add(DefaultTokenLife)), nil
 	}
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			return end(now.Add(time.Duration(n) * 24 * time.Hour)), nil
-		}
-	}
-	if d, err := time.ParseDuration(s); err == nil {
+	if d, ok := duration(s); ok {
 		return end(now.Add(d)), nil
 	}
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return end(t), nil
 	}
-	return time.Time{}, bad("expires", "an expiry is never, a number of days like 90d, a duration like 12h, or an RFC 3339 time")
+	return time.Time{}, bad("expires", "an expiry is never, a duration like 90d, 12h or 1d12h, or an RFC 3339 time")
+}
+
+// duration reads one that may begin with days.
+func duration(s string) (time.Duration, bool) {
+	days := uint64(0)
+	if n, rest, ok := strings.Cut(s, "d"); ok {
+		var err error
+		if days, err = strconv.ParseUint(n, 10, 16); err != nil {
+			return 0, false
+		}
+		if s = rest; s == "" {
+			s = "0"
+		}
+	}
+	d, err := time.ParseDuration(s)
+	return time.Duration(days)*24*time.Hour + d, err == nil && d >= 0
 }
 
 func end(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
