@@ -8,8 +8,8 @@ import (
 )
 
 // ForTerminal is s for one line of a person's terminal: control characters (C0, C1, line ends
-// and tabs too), bidirectional and zero-width controls are shown as escapes, so that a text
-// can neither move the cursor nor pretend to be another. JSON output escapes them by itself.
+// and tabs too), bidirectional and zero-width controls and blank letters (Hangul fillers) are
+// shown as escapes, so that a text can neither move the cursor nor pretend to be another. JSON output escapes them by itself.
 func ForTerminal(s string) string { return visible(s, "") }
 
 // ForTerminalBlock is ForTerminal for a text of several lines: line ends and tabs stay.
@@ -43,5 +43,5 @@ func visible(s, keep string) string {
 }
 
 func hiddenRune(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
 }
