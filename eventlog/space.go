@@ -87,5 +87,5 @@ func (s *space) admit() error {
 
 func storageFull() *fault.Error {
 	return fault.New(fault.StorageFull, "the log has no room for new work; what is open can still finish").
-		WithNext("free disk space or raise the log's budget, then restart WebCodex")
+		WithNext("free disk space: new work is taken again by itself; a larger log.max_bytes counts from the next start")
 }
