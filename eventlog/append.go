@@ -48,11 +48,11 @@ func (l *Log) Append(ctx context.Context, d Draft) (Receipt, error) {
 	if l.closed.Load() {
 		return Receipt{}, shuttingDown()
 	}
-	if err := l.Err(); err != nil {
+	if err := l.ended(); err != nil {
 		return Receipt{}, err
 	}
 	if !d.Reserve {
-		if err := l.space.admit(); err != nil {
+		if err := l.admit(); err != nil {
 			return Receipt{}, err
 		}
 	}

@@ -29,8 +29,8 @@ type Span struct {
 // Export gives the stored body of every commit, in order, from the log's first to the newest
 // one acknowledged when it begins, once that is on the disk; what is written meanwhile is not
 // in it. Begin hears first how far it goes. Chains are checked on the way. Errors: fault
-// log_damaged, cancelled, unavailable with reason pruned when a prune overtook it, those of
-// begin and fn.
+// log_damaged, cancelled, shutting_down as soon as the log closes, unavailable with reason pruned
+// when a prune overtook it, those of begin and fn.
 func (l *Log) Export(ctx context.Context, begin func(first, last uint64) error, fn func(body []byte) error) error {
 	if l.closed.Load() {
 		return shuttingDown()
@@ -38,6 +38,8 @@ func (l *Log) Export(ctx context.Context, begin func(first, last uint64) error, 
 	if bad := l.chain.list(); len(bad) > 0 {
 		return bad[0].fault()
 	}
+	ctx, done := l.reading(ctx)
+	defer done()
 	first := l.first.Load()
 	last, err := l.horizon(ctx)
 	if err != nil {
@@ -48,6 +50,9 @@ func (l *Log) Export(ctx context.Context, begin func(first, last uint64) error, 
 	}
 	check := NewCheck(first)
 	return l.feed(ctx, first, last, func(m message) error {
+		if err := l.mayRead(ctx); err != nil {
+			return err
+		}
 		if err := check.add(m); err != nil {
 			return err
 		}

@@ -12,12 +12,13 @@ import (
 
 var errStore = errors.New("the store reported a write error")
 
-// Close refuses new commits, waits for those in flight, stops the server, makes everything
-// durable and gives the directory free. It is safe to call twice. Errors: fault
-// persistence_uncertain, also when writing had ended before.
+// Close refuses new commits, ends what reads the log (shutting_down), waits for commits in
+// flight, stops the server, makes everything durable and gives the directory free. It is safe
+// to call twice. Errors: fault persistence_uncertain, also when writing had ended before.
 func (l *Log) Close() error {
 	var err error
 	l.closes.Do(func() {
+		close(l.closing)
 		l.gate.Lock()
 		l.closed.Store(true)
 		l.gate.Unlock()
@@ -133,4 +134,33 @@ func (l *Log) checkpoints() {
 // readContext bounds one request to the embedded server.
 func (l *Log) readContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), readTimeout)
+}
+
+// reading gives a context for reading the log, which ends with the caller's and, with
+// shutting_down as its cause, when the log closes: the embedded server answers nobody then, and
+// a reader would wait for readTimeout. The function ends it.
+func (l *Log) reading(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-l.closing:
+			cancel(shuttingDown())
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// mayRead is asked before each commit that a reader is given: the context follows a moment
+// after the log.
+func (l *Log) mayRead(ctx context.Context) error {
+	select {
+	case <-l.closing:
+		return shuttingDown()
+	default:
+	}
+	if ctx.Err() != nil {
+		return cancelled(ctx)
+	}
+	return nil
 }

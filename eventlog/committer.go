@@ -265,6 +265,7 @@ func (c *committer) refused(e *entry, a ack) {
 	e.settled = true
 	switch {
 	case wrongLast:
+		c.l.evidence.hole(e.expect.Seq)
 		e.err = Damage{Aggregate: e.agg.String(), Seq: e.expect.Seq, Reason: damageHole}.fault()
 	case a.code == codeStoreFailed:
 		e.err = storageFull()
@@ -322,8 +323,8 @@ func (c *committer) drown() {
 	c.mu.Unlock()
 	for {
 		select {
-		case e := <-c.l.submit:
-			e.done <- c.l.failure
+		case e := <-c.l.submit: // nothing of it was published
+			e.done <- c.l.ended()
 		case <-c.l.stop:
 			return
 		}

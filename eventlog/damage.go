@@ -87,6 +87,13 @@ func (d BlockDamage) String() string {
 
 func byBlock(a, b BlockDamage) int { return a.Block - b.Block }
 
+// refusesWork is what new work is told once blocks are damaged (decision 22).
+func refusesWork(list []BlockDamage) *fault.Error {
+	f := damaged(list)
+	f.Message = "the log is damaged, and what is written now would be lost with its repair: " + f.Message
+	return f
+}
+
 // damaged is the refusal that names every bad block. The files are left as they are.
 func damaged(list []BlockDamage) *fault.Error {
 	slices.SortFunc(list, byBlock)

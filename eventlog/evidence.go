@@ -39,8 +39,9 @@ type evidence struct {
 	rewrite bool   // the file has to be replaced before it is appended to
 	lacking bool   // sealed blocks wait for the proof
 	checked map[int]time.Time
-	bad     map[int]BlockDamage
+	bad     map[int]BlockDamage // by block; 0: a hole in one that cannot be named
 	scrub   ScrubResult
+	refusal atomic.Pointer[fault.Error] // of new work, once anything is bad
 
 	filling sync.Mutex // one writer of the file
 }
@@ -134,12 +135,58 @@ func (e *evidence) hash(s sealed, through readThrough) (*BlockDamage, error) {
 		e.checked[s.block] = time.Now()
 		return nil, nil
 	}
-	if _, told := e.bad[s.block]; !told {
-		e.bad[s.block] = d
-		e.l.log.Error("log: damaged block", slog.Int("block", d.Block), slog.String("reason", d.Reason),
-			slog.Uint64("first_seq", d.FirstSeq), slog.Uint64("last_seq", d.LastSeq))
-	}
+	e.noteLocked(d)
 	return &d, nil
+}
+
+// note remembers damage of a block, for the life of the log: from then on new work is refused,
+// and the stop is not a clean one. The first word about a block is what was there; a later one
+// may tell what JetStream has made of it since.
+func (e *evidence) note(d BlockDamage) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.noteLocked(d)
+}
+
+func (e *evidence) noteAll(list []BlockDamage) {
+	for _, d := range list {
+		e.note(d)
+	}
+}
+
+func (e *evidence) noteLocked(d BlockDamage) {
+	if _, told := e.bad[d.Block]; told {
+		return
+	}
+	e.bad[d.Block] = d
+	e.l.log.Error("log: damaged block", slog.Int("block", d.Block), slog.String("reason", d.Reason),
+		slog.Uint64("first_seq", d.FirstSeq), slog.Uint64("last_seq", d.LastSeq))
+	e.refusal.Store(refusesWork(slices.Collect(maps.Values(e.bad))))
+}
+
+// hole is told that the stream has no commit where one was: JetStream could not read it, and
+// may have cut the file.
+func (e *evidence) hole(seq uint64) {
+	d := BlockDamage{Reason: damageHole, FirstSeq: seq}
+	e.mu.Lock()
+	for i, s := range e.blocks {
+		if s.first <= seq && seq <= s.last {
+			d.Block = i
+		}
+	}
+	e.noteLocked(d)
+	e.mu.Unlock()
+	if d.Block == 0 {
+		e.lookAtTail()
+	}
+}
+
+// admit refuses new work once damage was found.
+func (e *evidence) admit() error {
+	if f := e.refusal.Load(); f != nil {
+		return f
+	}
+	return nil
 }
 
 // changed says where a block differs from what was written, as far as its records tell.
@@ -265,9 +312,7 @@ func (e *evidence) enter(i int) error {
 	}
 	f := factsOf(i, b, 0)
 	if f.bad() || f.first == 0 {
-		e.mu.Lock()
-		e.bad[i] = BlockDamage{Block: i, Reason: damageFlipped, FirstSeq: f.last + 1}
-		e.mu.Unlock()
+		e.note(BlockDamage{Block: i, Reason: damageFlipped, FirstSeq: f.last + 1})
 		return nil
 	}
 	sum := sha256.Sum256(b)

@@ -350,7 +350,7 @@ func TestFlippedByteInTheNewestBlockOfARunningLog(t *testing.T) {
 	before := blockSums(t, g.dir)
 	l.evidence.lookAtTail()
 	<-l.Failed()
-	if _, err := l.Append(context.Background(), draft(l, t, g.heads[1])); fault.KindOf(err) != fault.PersistenceUncertain {
+	if _, err := l.Append(context.Background(), draft(l, t, g.heads[1])); fault.KindOf(err) != fault.LogDamaged {
 		t.Errorf("append: %v", err)
 	}
 	if s := l.Status(); s.Reason != damageFlipped || len(s.Evidence.Damaged) != 1 {

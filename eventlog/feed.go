@@ -34,6 +34,14 @@ func (l *Log) feed(ctx context.Context, from, last uint64, fn func(message) erro
 	if from > last {
 		return nil
 	}
+	err := l.feedAll(ctx, from, last, fn)
+	if err != nil && ctx.Err() != nil {
+		return cancelled(ctx)
+	}
+	return err
+}
+
+func (l *Log) feedAll(ctx context.Context, from, last uint64, fn func(message) error) error {
 	if err := l.feedable(ctx, from, last); err != nil {
 		return err
 	}
@@ -45,6 +53,7 @@ func (l *Log) feed(ctx context.Context, from, last uint64, fn func(message) erro
 		return fault.Wrap(err, fault.Internal, "the log cannot be read")
 	}
 	defer nc.Close()
+	defer context.AfterFunc(ctx, nc.Close)() // wakes what waits on it
 	js, err := nc.JetStream(nats.MaxWait(readTimeout))
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, "the log cannot be read")
@@ -66,6 +75,8 @@ func (l *Log) feed(ctx context.Context, from, last uint64, fn func(message) erro
 	}
 	return nil
 }
+
+var errSkipped = errors.New("the feed left a commit out that the stream has")
 
 // brokenFeed is an error of the consumer, not of the log.
 type brokenFeed struct{ cause error }
@@ -95,6 +106,9 @@ func (l *Log) feedFrom(ctx context.Context, js nats.JetStreamContext, from, last
 		}
 		seq, ok := streamSeq(m.Reply)
 		if !ok || seq != next {
+			if _, err := l.get(ctx, next); !errors.Is(err, jetstream.ErrMsgNotFound) {
+				return next, &brokenFeed{fmt.Errorf("sequence %d came for %d: %w", seq, next, errors.Join(err, errSkipped))}
+			}
 			return next, l.missing(next)
 		}
 		if err := fn(message{seq: seq, subject: m.Subject, body: m.Data}); err != nil {
@@ -155,12 +169,13 @@ func (l *Log) feedable(ctx context.Context, from, last uint64) error {
 	return nil
 }
 
-// missing is why a sequence cannot be had: a prune took it since the reader began, or it is
-// damage.
+// missing is why a sequence cannot be had that the stream does not find: a prune took it since
+// the reader began, or it is damage.
 func (l *Log) missing(seq uint64) error {
 	if seq < l.first.Load() {
 		return prunedMeanwhile(seq)
 	}
+	l.evidence.hole(seq)
 	return hole(seq)
 }
 
@@ -169,7 +184,11 @@ func prunedMeanwhile(seq uint64) error {
 		WithReason("pruned").WithNext("read again; the log begins later now")
 }
 
+// cancelled is why a reader's context ended: its caller's, or the log that closes.
 func cancelled(ctx context.Context) error {
+	if cause := context.Cause(ctx); fault.KindOf(cause) == fault.ShuttingDown {
+		return cause
+	}
 	return fault.Wrap(ctx.Err(), fault.Cancelled, "reading the log was cancelled")
 }
 

@@ -67,11 +67,13 @@ type Fold interface {
 type Options struct {
 	Dir        string // data directory; created 0700. The log lies in Dir/log, the lock in Dir/lock.
 	Durability Durability
-	MaxBytes   int64 // budget of the stream; 0: 70 % of the free space at first start
-	Server     event.InstanceID
-	Now        func() time.Time
-	Logger     *slog.Logger
-	Folds      []Fold
+	// MaxBytes is the log's budget; 0: what it was, and 70 % of the free space at the first start.
+	// Below what the log holds it refuses new work until enough was pruned; nothing is lost.
+	MaxBytes int64
+	Server   event.InstanceID
+	Now      func() time.Time
+	Logger   *slog.Logger
+	Folds    []Fold
 	// ReadOnly opens an existing log for Replay and the folds alone: nothing is appended.
 	ReadOnly bool
 	// Base is where the read models were left; nil: everything is folded. With one, Folds see
@@ -103,9 +105,12 @@ type Appender interface {
 	// Append makes the draft durable, applies it to every fold and returns. It may be called
 	// from many goroutines; at most one draft of an aggregate should be in flight (others
 	// get ErrConflict). Errors: ErrConflict; fault storage_full, persistence_uncertain,
-	// shutting_down. After persistence_uncertain the log takes no more commits in this life.
+	// shutting_down, log_damaged. After persistence_uncertain the log takes no more commits in
+	// this life; after log_damaged with blocks only those with Reserve, of records that do not
+	// end in a damaged one (decision 22). With log_damaged nothing of the draft was written.
 	// A cancelled ctx does not withdraw a draft that was already published.
 	Append(ctx context.Context, d Draft) (Receipt, error)
-	// Admit refuses new work early: storage_full, persistence_uncertain, shutting_down.
+	// Admit refuses new work early: storage_full, persistence_uncertain, shutting_down,
+	// log_damaged.
 	Admit() error
 }

@@ -32,7 +32,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 
 func newLog(o Options) *Log {
 	l := &Log{opts: o, log: o.Logger, auth: newAuthority(o.Logger), boot: bootID(), chain: newChain(o.Base),
-		submit: make(chan *entry, window), stop: make(chan struct{}), failed: make(chan struct{})}
+		submit: make(chan *entry, window), stop: make(chan struct{}), closing: make(chan struct{}), failed: make(chan struct{})}
 	l.evidence = newEvidence(l)
 	return l
 }

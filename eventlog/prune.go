@@ -66,6 +66,9 @@ func (l *Log) listBlocks() ([]Block, error) {
 			switch {
 			case errors.Is(err, errNoRecord) && !b.Sealed:
 			case err != nil:
+				if b.Sealed && fault.KindOf(err) == fault.LogDamaged {
+					l.evidence.note(BlockDamage{Block: index, Reason: damageFlipped})
+				}
 				return nil, fmt.Errorf("look at a block: %w", err)
 			case b.Sealed:
 				l.prune.first[index] = b.First
@@ -121,8 +124,12 @@ func (l *Log) mayPrune(ctx context.Context, first uint64) ([]Block, error) {
 			return nil, fault.New(fault.Conflict, "%s is damaged at sequence %d; the evidence stays", d.Aggregate, d.Seq).WithReason("damaged")
 		}
 	}
-	if err := l.evidence.before(ctx, l.first.Load(), first-1); err != nil {
-		return nil, fault.Wrap(err, fault.Conflict, "a block before the cut is damaged; the evidence stays").WithReason("damaged")
+	err = l.evidence.admit()
+	if err == nil {
+		err = l.evidence.before(ctx, l.first.Load(), first-1)
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Conflict, "a block of the log is damaged; the evidence stays").WithReason("damaged")
 	}
 	at, err := l.opts.Base.Checkpoint()
 	if err == nil && at.Seq < first {

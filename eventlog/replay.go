@@ -25,11 +25,14 @@ type Range struct {
 // checks the chain of what it gives, and calls fn in order; an error of fn ends it. It uses
 // no fold and no checkpoint. Where the log's beginning was pruned it gives what is stored all
 // the same, so a record may begin with any version. Errors: fault log_damaged with the
-// sequence, cancelled, unavailable with reason pruned when a prune overtook it, fn's.
+// sequence, cancelled, shutting_down as soon as the log closes, unavailable with reason pruned
+// when a prune overtook it, fn's.
 func (l *Log) Replay(ctx context.Context, r Range, fn func(Entry) error) error {
 	if l.closed.Load() {
 		return shuttingDown()
 	}
+	ctx, done := l.reading(ctx)
+	defer done()
 	subject := ""
 	if r.Aggregate != (event.Aggregate{}) {
 		if !r.Aggregate.Valid() {
@@ -42,8 +45,8 @@ func (l *Log) Replay(ctx context.Context, r Range, fn func(Entry) error) error {
 	check := newChain(nil)
 	check.pruned = first > 1
 	return l.records(ctx, first, last, subject, func(rec record) error {
-		if ctx.Err() != nil {
-			return cancelled(ctx)
+		if err := l.mayRead(ctx); err != nil {
+			return err
 		}
 		_, v, err := check.add(rec)
 		if err != nil {

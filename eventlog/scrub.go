@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"webcodex/internal/fault"
 )
 
 const scrubName = "scrub.json"
@@ -88,9 +90,7 @@ func (e *evidence) lookAtTail() {
 	if err != nil || d == nil {
 		return
 	}
-	e.mu.Lock()
-	e.bad[d.Block] = *d
-	e.mu.Unlock()
+	e.note(*d)
 	e.l.fail(damaged([]BlockDamage{*d}), d.Reason, "its newest block is damaged")
 }
 
@@ -124,7 +124,7 @@ func (e *evidence) prove(ctx context.Context) {
 	}
 	if err := e.l.Replay(ctx, Range{}, func(Entry) error { return ctx.Err() }); err == nil {
 		e.proved.Store(true)
-	} else if ctx.Err() == nil {
+	} else if ctx.Err() == nil && fault.KindOf(err) != fault.ShuttingDown {
 		e.l.log.Error("log: old blocks could not be proved for the block ledger", slog.Any("error", err))
 	}
 }

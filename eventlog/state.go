@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,8 @@ type Log struct {
 	gate   sync.RWMutex
 	closed atomic.Bool // set under the gate, read without it: a fold may ask while Close waits
 	closes sync.Once
+	// closing is closed when Close begins: who reads the log ends then, before what is in flight.
+	closing chan struct{}
 
 	writer *committer // nil before the log takes commits
 	submit chan *entry
@@ -158,9 +161,12 @@ func (l *Log) Err() error {
 // fail ends writing. Nothing is synced again and called good.
 func (l *Log) fail(cause error, reason, why string) {
 	l.failOnce.Do(func() {
+		next := "restart WebCodex; it checks the log and goes on from what is durable"
+		if f := (*fault.Error)(nil); errors.As(cause, &f) && f.Kind == fault.LogDamaged {
+			next = f.Next // a start would refuse the log
+		}
 		l.failure = fault.Wrap(cause, fault.PersistenceUncertain, "the log stopped writing: %s", why).
-			WithReason(reason).
-			WithNext("restart WebCodex; it checks the log and goes on from what is durable")
+			WithReason(reason).WithNext("%s", next)
 		l.log.Error("log: writing ended", slog.String("reason", reason), slog.Any("error", cause))
 		close(l.failed)
 	})
@@ -173,7 +179,7 @@ func (l *Log) Head(a event.Aggregate) (Head, error) {
 
 // Admit implements Appender.
 func (l *Log) Admit() error {
-	if err := l.Err(); err != nil {
+	if err := l.ended(); err != nil {
 		return err
 	}
 	if l.opts.ReadOnly {
@@ -182,7 +188,28 @@ func (l *Log) Admit() error {
 	if l.closed.Load() {
 		return shuttingDown()
 	}
+	return l.admit()
+}
+
+// admit refuses new work of which nothing was written yet.
+func (l *Log) admit() error {
+	if err := l.evidence.admit(); err != nil {
+		return err
+	}
 	return l.space.admit()
+}
+
+// ended is what a draft is told that comes after writing has ended, nil while it goes on. Where
+// damage ended it the draft hears of that: nothing about it is uncertain.
+func (l *Log) ended() error {
+	err := l.Err()
+	if err == nil {
+		return nil
+	}
+	if damage := l.evidence.admit(); damage != nil {
+		return damage
+	}
+	return err
 }
 
 func shuttingDown() *fault.Error {

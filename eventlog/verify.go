@@ -25,25 +25,31 @@ func (r VerifyReport) OK() bool { return len(r.Damaged) == 0 && len(r.Records) =
 // Verify compares every sealed block with the ledger, and then follows the chain of every
 // commit. Damage is in the report, with every block named; where a block is damaged the
 // commits are not read, because JetStream would cut the file. Errors: fault cancelled,
-// unavailable.
+// shutting_down as soon as the log closes, unavailable.
 func (l *Log) Verify(ctx context.Context) (VerifyReport, error) {
 	r := VerifyReport{Damaged: []BlockDamage{}, Records: []Damage{}}
 	if l.closed.Load() {
 		return r, shuttingDown()
 	}
+	ctx, done := l.reading(ctx)
+	defer done()
 	first := l.first.Load()
 	last, _ := l.applied.read()
-	if err := l.evidence.verify(ctx, last, &r); err != nil || len(r.Damaged) > 0 {
+	err := l.evidence.verify(ctx, last, &r)
+	if l.evidence.noteAll(r.Damaged); len(r.Damaged) > 0 && !l.opts.ReadOnly {
+		l.evidence.lookAtTail()
+	}
+	if err != nil || len(r.Damaged) > 0 {
 		return r, err
 	}
 	check := newChain(nil)
 	check.pruned = first > 1
-	err := l.records(ctx, first, last, "", func(rec record) error {
+	err = l.records(ctx, first, last, "", func(rec record) error {
 		r.Commits++
 		if _, _, err := check.add(rec); err != nil {
 			return err
 		}
-		return ctx.Err()
+		return l.mayRead(ctx)
 	})
 	check.settle()
 	r.Records = append(r.Records, check.list()...)
@@ -56,6 +62,8 @@ func (r *VerifyReport) take(ctx context.Context, err error) error {
 	case err == nil:
 	case ctx.Err() != nil:
 		return cancelled(ctx)
+	case f.Kind == fault.ShuttingDown:
+		return err
 	case f.Kind == fault.LogDamaged:
 		d := BlockDamage{Reason: f.Reason}
 		d.FirstSeq, _ = f.Details["seq"].(uint64)
