@@ -64,10 +64,14 @@ const (
 	maxMessage = event.MaxCommitBytes + 4096
 	// budgetShare of the free space is the log's budget when none is given.
 	budgetShare = 0.7
-	// minBudget is the smallest budget: two blocks and room to save itself.
+	// minBudget is the smallest budget the log takes. One that can be pruned holds some blocks
+	// of 4 MiB.
 	minBudget = 1 << 20
 	// reserveShare of the budget is kept for commits that close something.
 	reserveShare = 10
+	// roomShare of the budget may be written on top of a log that is larger than its budget, to
+	// bring it below: as much as lies between where a log is pruned (80 %) and its end.
+	roomShare = 5
 	// minFree is the free space below which new work is refused whatever the budget: two of
 	// JetStream's largest blocks.
 	minFree = 16 << 20

@@ -57,7 +57,9 @@ func streamConfig(maxBytes int64) jetstream.StreamConfig {
 }
 
 // ensureStream opens or creates the stream; created tells which. A stream whose meta file
-// was lost is re-created with the identical configuration and finds its blocks again.
+// was lost is re-created with the identical configuration and finds its blocks again. Where the
+// budget was lowered below what the log holds, the stream's own limit stays above that: what
+// makes room, carrying what is alive and announcing the cut, has to be written first.
 func ensureStream(ctx context.Context, js jetstream.JetStream, maxBytes int64) (jetstream.Stream, bool, error) {
 	s, err := js.Stream(ctx, streamName)
 	created := false
@@ -65,13 +67,26 @@ func ensureStream(ctx context.Context, js jetstream.JetStream, maxBytes int64) (
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		created = true
 		s, err = js.CreateStream(ctx, streamConfig(maxBytes))
-	case err == nil && s.CachedInfo().Config.MaxBytes != maxBytes:
-		s, err = js.UpdateStream(ctx, streamConfig(maxBytes))
+	}
+	if err == nil {
+		info := s.CachedInfo()
+		if limit := streamLimit(maxBytes, int64(info.State.Bytes)); info.Config.MaxBytes != limit {
+			s, err = js.UpdateStream(ctx, streamConfig(limit))
+		}
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("stream: %w", err)
 	}
 	return s, created, nil
+}
+
+// streamLimit is where the stream refuses everything, given the budget and what is used, in
+// bytes.
+func streamLimit(budget, used int64) int64 {
+	if used <= budget {
+		return budget
+	}
+	return used + budget/roomShare
 }
 
 // syncMeta makes the stream's existence durable: its meta files and every directory above,

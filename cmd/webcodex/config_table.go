@@ -77,7 +77,7 @@ var configTable = []setting{
 	{"history.max_bytes", "a size like 4GiB", "how large the log may get before its oldest blocks leave; 0: no bound",
 		func(c *Config, v string) error { return setBytes(&c.History.MaxBytes, v, 0) },
 		func(c Config) string { return showBytes(c.History.MaxBytes) }},
-	{"log.max_bytes", "a size like 20GiB", "the log's budget: beyond it new work is refused; 0: 70 % of the space that was free at the first start",
+	{"log.max_bytes", "a size like 20GiB", "the log's budget, at least 16MiB: at 80 % its oldest blocks leave, whatever history.max_bytes allows, and at 90 % new work is refused; 0: 70 % of the space that was free at the first start",
 		func(c *Config, v string) error { return setBytes(&c.LogMaxBytes, v, minLogBytes) },
 		func(c Config) string { return showBytes(c.LogMaxBytes) }},
 	{"scrub.rate", "a size like 16MiB", "how many bytes a second the background check of the log may read; 0: it is off",
@@ -88,8 +88,9 @@ var configTable = []setting{
 		func(c Config) string { return showDuration(c.ScrubInterval) }},
 }
 
-// minLogBytes is the smallest budget the log takes.
-const minLogBytes = 1 << 20
+// minLogBytes is the smallest budget: the log leaves in whole blocks of 4 MiB, and in a smaller
+// one nothing could leave before new work is refused.
+const minLogBytes = 16 << 20
 
 func settingOf(key string) (setting, bool) {
 	for _, s := range configTable {

@@ -86,7 +86,7 @@ func TestConfigPrecedence(t *testing.T) {
 		"durability": {"group", "process", "always"}, "listen": {"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"},
 		"public_url": {"https://a.example", "https://b.example", "https://c.example"}, "hot_session_capacity_target": {"1", "2", "0"},
 		"historical_session_retention_limit": {"1", "2", "0"}, "history.policy": {"tail", "full", "tail"}, "history.max_age": {"1d", "2h", "0"},
-		"history.max_bytes": {"1GiB", "2MiB", "0"}, "log.max_bytes": {"1GiB", "2MiB", "0"}, "scrub.rate": {"1MiB", "2MiB", "0"}, "scrub.interval": {"1h", "2h", "3d"},
+		"history.max_bytes": {"1GiB", "2MiB", "0"}, "log.max_bytes": {"1GiB", "20MiB", "0"}, "scrub.rate": {"1MiB", "2MiB", "0"}, "scrub.interval": {"1h", "2h", "3d"},
 	}
 	up, show := flag.NewFlagSet("up", flag.ContinueOnError), flag.NewFlagSet("config", flag.ContinueOnError)
 	upCommand().setup(up)
@@ -156,7 +156,7 @@ func TestConfigRefuses(t *testing.T) {
 		"duration":        {"[history]\nmax_age = \"90 days\"", "history.max_age in the configuration file: a duration"},
 		"not loopback":    {"listen = \"0.0.0.0:80\"", "listen in the configuration file: a loopback address only"},
 		"secret in URL":   {"public_url = \"https://user:MARKER@host\"", "public_url in the configuration file: the address"},
-		"small log":       {"[log]\nmax_bytes = \"1kB\"", "at least 1MiB"},
+		"small log":       {"[log]\nmax_bytes = \"1kB\"", "at least 16MiB"},
 		"too large":       {strings.Repeat("# filler\n", maxConfigBytes/9+1), "larger than"},
 	} {
 		t.Run(name, func(t *testing.T) {

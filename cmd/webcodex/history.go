@@ -34,13 +34,37 @@ func newPruner(log *eventlog.Log, m *models, p history.Policy, rate int64, logge
 // startHistory prunes while the server lives; the function ends it and waits.
 func (s *server) startHistory() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	tick, done := time.NewTicker(history.Tick), make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer tick.Stop()
-		s.pruner.Run(ctx, tick.C)
+		s.pruner.Run(ctx, pruneTicks(ctx, s.pruner.Full))
 	}()
 	return func() { cancel(); <-done }
+}
+
+// pruneTicks ticks each history.Tick, and each history.FullTick while the log is too large.
+func pruneTicks(ctx context.Context, full func() bool) <-chan time.Time {
+	out := make(chan time.Time, 1)
+	go func() {
+		tick := time.NewTicker(history.FullTick)
+		defer tick.Stop()
+		for last := time.Now(); ; {
+			select {
+			case now := <-tick.C:
+				if now.Sub(last) < history.Tick && !full() {
+					continue
+				}
+				last = now
+				select {
+				case out <- now:
+				default: // a round is under way
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
 }
 
 func (s *server) controlHistory(mux *http.ServeMux) {
@@ -221,6 +245,8 @@ func nextText(r history.Report) string {
 		return "a day's share has left for its age; more may from " + localTime(event.FormatTime(d.Next)) + " on"
 	case d.Hold == history.HoldLiving:
 		return "what is alive takes more than the history may have: raise it, or close Sessions"
+	case d.Hold == history.HoldDamage:
+		return "nothing leaves a damaged log: `webcodex doctor` tells more"
 	case d.Hold == history.HoldNewest:
 		return "all there is lies in the block that is being written"
 	case !d.Next.IsZero():

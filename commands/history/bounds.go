@@ -11,6 +11,9 @@ const (
 	// looks: with the round itself a minute is kept (EVT-04).
 	TailEvery = 20 * time.Second
 	Tick      = 10 * time.Second
+	// FullTick is how often it looks whether the log is beyond its bound: between 80 and 90 % of
+	// a small budget lie few seconds of a busy server.
+	FullTick = time.Second
 	// Regrowth of the log, in percent of its bound, is waited for after a round that freed no
 	// more than it cost.
 	Regrowth = 10

@@ -52,6 +52,8 @@ type State struct {
 	Beyond bool
 	// LastTail is when the last round of policy tail began.
 	LastTail time.Time
+	// Damaged tells that a block is not what was written.
+	Damaged bool
 }
 
 // Holds: why something that is due does not leave.
@@ -60,6 +62,7 @@ const (
 	HoldDailyShare = "daily_share"  // a day's share has left for its age
 	HoldLiving     = "living_state" // what is alive is larger than what may be kept
 	HoldNewest     = "newest_block" // all that is due lies in the block that is written
+	HoldDamage     = "damage"       // a block is damaged, and the evidence stays
 )
 
 // Decision is what to do now.
@@ -83,6 +86,9 @@ func (d Decision) Due() bool { return d.Cut > 0 || d.Roll }
 func Decide(s State, p Policy, now time.Time) Decision {
 	if len(s.Blocks) == 0 {
 		return Decision{}
+	}
+	if s.Damaged {
+		return Decision{Hold: HoldDamage}
 	}
 	d := byBytes(s, Limit(s, p))
 	if d.Due() || d.Hold != "" && !p.Tail {

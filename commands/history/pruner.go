@@ -112,6 +112,13 @@ func (p *Pruner) Run(ctx context.Context, tick <-chan time.Time) {
 	}
 }
 
+// Full tells that the log is larger than it may be, so that a round is due without waiting.
+func (p *Pruner) Full() bool {
+	st := p.o.Log.Status()
+	limit := Limit(State{Budget: st.MaxBytes}, p.o.Policy)
+	return limit > 0 && st.Bytes > limit
+}
+
 // Once decides, does the round if there is one, and tells what was decided.
 func (p *Pruner) Once(ctx context.Context) (Decision, error) {
 	p.round.Lock()
@@ -133,7 +140,7 @@ func (p *Pruner) Once(ctx context.Context) (Decision, error) {
 // finish lets go what a dead server announced and did not get to.
 func (p *Pruner) finish(ctx context.Context) error {
 	st := p.o.Log.Status()
-	if st.PrunedTo <= st.FirstSeq {
+	if st.PrunedTo <= st.FirstSeq || len(st.Evidence.Damaged) > 0 {
 		return nil
 	}
 	return p.o.Log.Prune(ctx, st.PrunedTo, ReasonOperator) // announced with its reason already
@@ -316,7 +323,8 @@ func (p *Pruner) state() (State, error) {
 	for i, b := range blocks {
 		blocks[i].Newest = p.o.Ledger.NewestIn(b.First, b.Last)
 	}
-	s := State{Blocks: blocks, Budget: p.o.Log.Status().MaxBytes, Facts: p.o.Ledger.Facts()}
+	st := p.o.Log.Status()
+	s := State{Blocks: blocks, Budget: st.MaxBytes, Facts: p.o.Ledger.Facts(), Damaged: len(st.Evidence.Damaged) > 0}
 	p.note(func() { s.LastBytes, s.LastTail = p.bytes, p.tail })
 	if !p.o.Policy.Tail {
 		return s, nil
