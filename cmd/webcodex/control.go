@@ -60,8 +60,10 @@ type serverStatus struct {
 	InFlight   int      `json:"calls_in_flight"`
 	LastCommit string   `json:"last_commit_at,omitempty"`
 	// Refuses is why new work is refused; empty: it is taken.
-	Refuses string          `json:"refuses,omitempty"`
-	Log     eventlog.Status `json:"log"`
+	Refuses string `json:"refuses,omitempty"`
+	// Attention holds what a person should know of the files beside the log.
+	Attention []string        `json:"attention,omitempty"`
+	Log       eventlog.Status `json:"log"`
 }
 
 // control is the client of a running server's control socket.

@@ -74,6 +74,7 @@ func (s *server) status() serverStatus {
 	if err := s.log.Admit(); err != nil {
 		st.Refuses = fault.As(err).Message
 	}
+	st.Attention = s.attention()
 	return st
 }
 

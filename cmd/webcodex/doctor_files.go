@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"webcodex/commands/execution"
+	"webcodex/internal/fault"
 	"webcodex/mcp"
 	"webcodex/runner"
 )
@@ -22,6 +23,16 @@ func checkFiles(dir string) []check {
 	if runner.CheckProjects(filepath.Join(dir, "runner")) != nil {
 		fail("runner/projects.json", "put it back from a copy of the data directory; without it every Project gets a new name, which its old Sessions do not have")
 	}
+	if err := runner.CheckJournal(filepath.Join(dir, "runner")); err != nil {
+		fail("the Runner's journal", fault.As(err).Next)
+	}
+	for _, file := range runner.DamagedJournals(filepath.Join(dir, "runner")) {
+		bad = append(bad, check{"files", statusWarn, asideText(file), "remove the file when nobody needs it any more"})
+	}
+	if hasLog(dir) && !execution.HasKey(dir) {
+		bad = append(bad, check{"files", statusWarn, "digest.key is gone: " + execution.LostKey,
+			"put it back from a copy of the data directory; the next start makes a new one otherwise"})
+	}
 	if execution.CheckKey(dir) != nil {
 		fail("digest.key", "put it back from a copy of the data directory, or remove it: a new one is made, and commands of before are not recognised as the same ones")
 	}
@@ -32,4 +43,21 @@ func checkFiles(dir string) []check {
 		return []check{{"files", statusOK, "settings, Projects, key and owner can be read", ""}}
 	}
 	return bad
+}
+
+const lostKeyText = "digest.key was gone and a new one was made: " + execution.LostKey
+
+// attention is what a person should know of the files beside the log.
+func (s *server) attention() (out []string) {
+	for _, file := range runner.DamagedJournals(filepath.Join(s.dir, "runner")) {
+		out = append(out, asideText(file))
+	}
+	if s.lostKey {
+		out = append(out, lostKeyText)
+	}
+	return out
+}
+
+func asideText(file string) string {
+	return "the Runner's journal was damaged and lies aside as " + file + "; what it alone could prove got an unknown outcome"
 }

@@ -58,6 +58,9 @@ func judgeLog(st eventlog.Status, how string) []check {
 	case st.Reason != "":
 		c.Status, c.Detail = statusFail, "the log stopped writing: "+plain(st.Reason)
 		c.Fix = "restart webcodex; it checks the log and goes on from what is durable"
+		if class, bad := eventlog.ClassOf(st.Reason); bad {
+			c.Fix = class.Repair
+		}
 	case st.Space == eventlog.SpaceReserve:
 		c.Status, c.Fix = statusWarn, "the log is full but for its reserve, new work is refused: free some space"
 	case st.TailLost:

@@ -20,6 +20,7 @@ import (
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
+	"webcodex/internal/token"
 	"webcodex/mcp"
 	principals "webcodex/projections/access"
 	registered "webcodex/projections/project"
@@ -57,6 +58,7 @@ type server struct {
 	remover    *retention.Remover
 	pruner     *history.Pruner
 	removing   sync.WaitGroup // what a start removes
+	lostKey    bool           // there were Sessions, and digest.key had to be made
 
 	runnerStop context.CancelFunc // nil until the Runner serves
 	runnerDone chan struct{}      // closed when the Runner has stopped serving
@@ -100,7 +102,11 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	srv.remover = retention.New(retention.Options{Writer: aggregate.NewWriter(srv.log, time.Now), Sessions: srv.store, Tombstones: srv.tombstones,
 		Limit: f.cfg.RetainedSessions, Logger: srv.logger})
 	srv.pruner = newPruner(srv.log, m, f.cfg.History.policy(), history.CarryRate, srv.logger)
-	cfg := call.Config{Log: srv.log, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
+	tokens, err := srv.tokenKeys()
+	if err != nil {
+		return nil, err
+	}
+	cfg := call.Config{Tokens: tokens, Epoch: srv.log.Epoch, Log: srv.log, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
 		Info: func() call.ServerInfo {
 			return call.ServerInfo{Version: thisBuild().Version, StartedAt: srv.started, Log: srv.log.Status()}
 		}}
@@ -114,6 +120,15 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	}
 	srv.kernel = call.NewKernel(cfg)
 	return srv, nil
+}
+
+// tokenKeys seal what callers hold of boards; they outlive a restart (MSG-22).
+func (s *server) tokenKeys() (*token.Keys, error) {
+	secret, err := s.fleet.Derive("webcodex.tokens.v1")
+	if err != nil {
+		return nil, err
+	}
+	return token.New(secret)
 }
 
 // admitSecond lets in who holds a token of the log, besides the owner.
@@ -139,6 +154,9 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 		Known: s.known.Known, Register: registrar.Register})
 	if err != nil {
 		return err
+	}
+	if s.lostKey = s.fleet.FreshKey() && s.store.Any(); s.lostKey {
+		s.logger.Error(lostKeyText)
 	}
 	if runner.CheckProjects(filepath.Join(s.dir, "runner")) != nil {
 		return failf(exitFailed, "runner/projects.json in the data directory is damaged: put it back from a copy; `webcodex doctor` tells more")

@@ -93,6 +93,9 @@ func showStatus(s streams, st serverStatus) error {
 	if st.Refuses != "" {
 		p.field("attention", "new work is refused: "+st.Refuses)
 	}
+	for _, what := range st.Attention {
+		p.field("attention", what)
+	}
 	p.field("data", st.DataDir)
 	return p.err
 }

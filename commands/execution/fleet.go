@@ -40,9 +40,10 @@ type Options struct {
 
 // Fleet is all Runners as this server sees them.
 type Fleet struct {
-	o    Options
-	key  []byte
-	link *server.Server
+	o     Options
+	key   []byte
+	fresh bool // the key was made in this life
+	link  *server.Server
 
 	mu      sync.Mutex
 	leases  map[event.ClientID]*lease
@@ -70,11 +71,11 @@ func New(o Options) (*Fleet, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	key, err := loadKey(o.Dir)
+	key, fresh, err := loadKey(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{o: o, key: key, leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
+	f := &Fleet{o: o, key: key, fresh: fresh, leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
 		named: map[event.ProjectRef]event.ProjectRegistered{}, change: make(chan struct{}), closed: make(chan struct{})}
 	if o.Known != nil {
 		for _, p := range o.Known() {
@@ -87,6 +88,9 @@ func New(o Options) (*Fleet, error) {
 	}
 	return f, nil
 }
+
+// FreshKey tells that the key of the digests was made in this life: there was none.
+func (f *Fleet) FreshKey() bool { return f.fresh }
 
 // Close stops listening. Executions go on at their Runners; who waits for one is told that its
 // outcome is unknown here, or that it never was granted.

@@ -15,19 +15,29 @@ const (
 	keyLen  = 32
 )
 
-// loadKey reads the key of the digests, or makes it at the first start. Without it a stored
-// digest tells nothing about a command (faults.md 4).
-func loadKey(dir string) ([]byte, error) {
-	key, err := readKey(dir)
+// LostKey says what it means that the key is gone where there was one.
+const LostKey = "what the log tells of earlier commands can no longer be compared with their text; nothing else depends on digest.key"
+
+// loadKey reads the key of the digests, or makes it where there is none: at the first start, and
+// when it was lost; fresh tells. Without it a stored digest tells nothing about a command
+// (faults.md 4).
+func loadKey(dir string) (key []byte, fresh bool, err error) {
+	key, err = readKey(dir)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return key, err
+		return key, false, err
 	}
 	key = make([]byte, keyLen)
 	rand.Read(key)
-	if err := writeKey(filepath.Join(dir, keyName), key); err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "the key file of the data directory cannot be written")
+	if err := writeKey(dir, key); err != nil {
+		return nil, false, fault.Wrap(err, fault.Unavailable, "the key file of the data directory cannot be written")
 	}
-	return key, nil
+	return key, true, nil
+}
+
+// HasKey tells whether a data directory has a key of the digests, sound or not.
+func HasKey(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, keyName))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // CheckKey tells whether a data directory's key of the digests can be used; one that is not
@@ -55,7 +65,9 @@ func readKey(dir string) ([]byte, error) {
 	return nil, fault.Wrap(err, fault.Unavailable, "the key file of the data directory cannot be read")
 }
 
-func writeKey(path string, key []byte) error {
+// writeKey makes the key durable: what is digested with it outlives a power cut.
+func writeKey(dir string, key []byte) error {
+	path := filepath.Join(dir, keyName)
 	tmp := path + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -68,5 +80,12 @@ func writeKey(path string, key []byte) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(tmp, path)
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
