@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/runner/wire"
 )
@@ -146,6 +148,41 @@ func TestAFlippedByteInAJournalProvesNothingFalse(t *testing.T) {
 			t.Errorf("byte %d: the file was not kept", at)
 		}
 		_ = j.close()
+	}
+}
+
+// A killed Runner whose journal lost every line but that a command was accepted: its processes
+// are ended all the same, and the outcome is told as lost, not as never started.
+func TestAKilledRunnerWithADamagedJournal(t *testing.T) {
+	dir, root, id := t.TempDir(), t.TempDir(), event.NewExecutionID()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "RUNNER_TEST_DIR="+dir, "RUNNER_TEST_ROOT="+root, "RUNNER_TEST_ID="+string(id))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := waitPid(t, filepath.Join(root, "pid2"))
+	waitState(t, dir, "running")
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	lines := bytes.SplitAfter(readFile(t, logFile(dir)), []byte("\n"))
+	for i, line := range lines {
+		if bytes.Contains(line, []byte(`"s":"starting"`)) || bytes.Contains(line, []byte(`"s":"running"`)) {
+			lines[i][len(line)/2] ^= 4
+		}
+	}
+	if err := os.WriteFile(logFile(dir), bytes.Join(lines, nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := openRig(t, dir, root)
+	if processLives(pid) {
+		t.Errorf("process %d lives on", pid)
+	}
+	g.tellOwed(t.Context())
+	if r := g.end(); r.ID != id || r.State != wire.JLost || r.Digest != "d" {
+		t.Errorf("told %+v", r)
+	}
+	if q := g.query(wire.Query{ID: id}); q.State != wire.JLost {
+		t.Errorf("asked for: %+v", q)
 	}
 }
 

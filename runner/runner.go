@@ -276,6 +276,9 @@ func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
 	for _, id := range r.journal.doubted {
 		e, _ := r.journal.find(id)
 		owed[id] = wire.Result{ID: id, Digest: e.digest, Instance: e.instance, State: wire.JLost}
+		if e.life.Boot == boot {
+			left = append(left, proc.Leftover{Mark: string(id)})
+		}
 	}
 	for _, open := range r.journal.unsettled(math.MaxInt) {
 		id := open.ID
