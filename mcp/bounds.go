@@ -31,9 +31,13 @@ const (
 	maxCompletions = 100
 	// maxCompleted is how many of a caller's newest Sessions one completion looks at.
 	maxCompleted = 1000
-	// MaxTools and MaxToolsBytes bound the default tools/list (ruling 4).
-	MaxTools      = 32
-	MaxToolsBytes = 32 << 10
+	// MaxTools and MaxToolsBytes bound the default tools/list (ruling 4); the modern era's, with
+	// the envelope in each tool, has MaxEnvelopedBytes.
+	MaxTools          = 32
+	MaxToolsBytes     = 32 << 10
+	MaxEnvelopedBytes = 56 << 10
+	// maxSelector is the characters of a Session's id or ref as a caller gives it.
+	maxSelector = 128
 	// MaxDescription bounds a tool's description, in bytes (tools.md).
 	MaxDescription = 1 << 10
 	// MaxInstructions bounds the server's instructions, in bytes: hosts cut there.

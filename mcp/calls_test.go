@@ -22,14 +22,12 @@ func (r *rig) eraCalls(tool, args string) map[string]request {
 	}
 }
 
-// TestArgumentsArriveUnchanged: exact integers, lenient spellings, no _wc, strict fields.
+// TestArgumentsArriveUnchanged: exact integers, lenient spellings, strict fields.
 func TestArgumentsArriveUnchanged(t *testing.T) {
 	r := newRig(t)
 	for _, c := range []struct{ name, in, want string }{
 		{"2^53+1", `{"n":9007199254740993}`, `{"n":9007199254740993}`},
 		{"greatest int64", `{"n":9223372036854775807}`, `{"n":9223372036854775807}`},
-		{"_wc is taken out", `{"_wc":{"record":"wc_sess_x","deep":[1]},"n":9007199254740993}`, `{"n":9007199254740993}`},
-		{"_wc alone", `{"_wc":true}`, `{}`},
 		{"stringified array, null, numbers as strings", `{"list":"[\"a\"]","flag":null,"n":"7"}`, `{"n":7,"list":["a"]}`},
 		{"all as one string", `"{\"text\":\"<&>\"}"`, `{"text":"<&>"}`},
 		{"no arguments", `null`, `{}`},
@@ -118,7 +116,7 @@ func TestFailedResultIsNoError(t *testing.T) {
 func TestIndirectCall(t *testing.T) {
 	r := newRig(t)
 	for _, args := range []string{
-		`{"tool":"hidden_echo","arguments":{"n":9007199254740993,"_wc":{}}}`,
+		`{"tool":"hidden_echo","arguments":{"n":9007199254740993}}`,
 		`{"tool":"hidden_echo","arguments":"{\"n\":9007199254740993}"}`,
 	} {
 		m := last(t, r.send(modernCall("call_runtime_tool", args, "")))

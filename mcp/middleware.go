@@ -11,7 +11,6 @@ import (
 
 	"webcodex/commands/call"
 	"webcodex/internal/fault"
-	"webcodex/mcp/schema"
 )
 
 // guardPanics keeps a panic within its request: the SDK runs handlers on goroutines of its
@@ -53,7 +52,7 @@ func (s *Server) admit(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// callTools is the way of every tools/call: strip, then the catalogue, then what an
+// callTools is the way of every tools/call: the catalogue, then what an
 // extension added. While it runs, the client hears of it.
 func (s *Server) callTools(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
@@ -62,9 +61,6 @@ func (s *Server) callTools(next sdk.MethodHandler) sdk.MethodHandler {
 			return next(ctx, method, req)
 		}
 		e := exchangeOf(ctx)
-		if c.Params.Arguments != nil {
-			c.Params.Arguments = schema.Without(c.Params.Arguments, "_wc")
-		}
 		tool, known := find(s.cfg.Tools, c.Params.Name)
 		if !known && s.cfg.Extend.Server == nil {
 			return nil, unknownTool()
@@ -83,8 +79,11 @@ func (s *Server) callTools(next sdk.MethodHandler) sdk.MethodHandler {
 // run normalises the arguments and calls the kernel. Whatever goes wrong is a result with
 // isError: a protocol error after a notification would leave modern clients waiting.
 func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest) *sdk.CallToolResult {
-	args, err := tool.Input.Normalise(c.Params.Arguments)
+	args, around, err := s.outer(exchangeOf(ctx).modern, c.Params.Arguments)
 	if err != nil {
+		return refusal(err)
+	}
+	if args, err = tool.Input.Normalise(args); err != nil {
 		return refusal(err)
 	}
 	if tool.Spec.Name == callRuntimeTool.Spec.Name {
@@ -92,8 +91,12 @@ func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest) *sd
 			return refusal(err)
 		}
 	}
+	env, err := s.envelope(around, args)
+	if err != nil {
+		return refusal(err)
+	}
 	resp, err := s.cfg.Kernel.Call(ctx, call.Request{Spec: tool.Spec, Args: args, Principal: callerOf(ctx),
-		Transport: "mcp",
+		Transport: "mcp", Envelope: env,
 		// The context ends when a modern client disconnects and when any client cancels;
 		// never when a client of the legacy eras disconnects (ruling 10).
 		CancelOnDisconnect: true})
@@ -118,7 +121,7 @@ func (s *Server) indirect(args json.RawMessage) (Tool, json.RawMessage, error) {
 	if target.Spec.Name == callRuntimeTool.Spec.Name {
 		return Tool{}, nil, fault.New(fault.InvalidArguments, "call_runtime_tool cannot call itself").WithField("tool")
 	}
-	out, err := target.Input.Normalise(schema.Without(in.Arguments, "_wc"))
+	out, err := target.Input.Normalise(in.Arguments)
 	return target, out, err
 }
 

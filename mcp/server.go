@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -59,6 +60,8 @@ type Server struct {
 	live      live
 	once      sync.Once
 	closed    chan struct{}
+	// inputs are the tools' schemas as the modern era lists them.
+	inputs map[string]json.RawMessage
 }
 
 // New wires a Server. Errors: a tool that cannot be described, a public URL that is none.
@@ -83,6 +86,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, hosts: hosts, known: knownMethods(), closed: make(chan struct{})}
+	if s.inputs, err = envelopedInputs(cfg.Tools); err != nil {
+		return nil, err
+	}
 	if s.direct, err = s.surface(false); err != nil {
 		return nil, err
 	}
@@ -141,7 +147,7 @@ func (s *Server) surface(full bool) (*sdk.Server, error) {
 	if s.cfg.Extend.Server != nil {
 		s.cfg.Extend.Server(srv)
 	}
-	srv.AddReceivingMiddleware(s.guardPanics, s.admit, s.trackLegacy, s.callTools)
+	srv.AddReceivingMiddleware(s.guardPanics, s.admit, s.trackLegacy, s.listTools, s.callTools)
 	return srv, nil
 }
 

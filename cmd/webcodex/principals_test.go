@@ -460,7 +460,10 @@ func TestOwnerAfterForgery(t *testing.T) {
 	a := w.admit(access.CreateIn{Kind: "user"})
 	owner := w.srv.access.Principal().Actor
 	forged, _ := json.Marshal(map[string]any{"authority": owner.Authority, "principal": owner.Principal})
-	r := a.call("work_on_project", args{"project": w.project, "instruction": string(forged), "_wc": json.RawMessage(forged)})
+	if r := a.call("work_on_project", args{"project": w.project, "instruction": string(forged), "_wc": json.RawMessage(forged)}); r.Kind() != "invalid_arguments" {
+		t.Errorf("an envelope with an identity: %s", r.Text)
+	}
+	r := a.call("work_on_project", args{"project": w.project, "instruction": string(forged)})
 	var out session.WorkOut
 	if err := r.Decode(&out); err != nil || r.IsError {
 		t.Fatalf("%v %s", err, r.Text)

@@ -25,6 +25,12 @@ const (
 	MaxInputItems  = session.MaxInputItems
 	// MaxCallsPerPrincipal at once (faults.md 4).
 	MaxCallsPerPrincipal = 32
+	// MaxAcks are the messages that one request can acknowledge by id (ACK-01).
+	MaxAcks = 32
+	// MaxMaterials are the keys of context materials in one request, MaxMaterialChars the
+	// characters of one (CTX-01).
+	MaxMaterials     = 8
+	MaxMaterialChars = 64
 	// MaxWaitersPerPrincipal and MaxWaiters are of calls that only wait (faults.md 4).
 	MaxWaitersPerPrincipal = 64
 	MaxWaiters             = 2000

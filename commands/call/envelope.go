@@ -34,6 +34,8 @@ type Envelope struct {
 type Mutation struct {
 	// Slot is the member of the answer's control that tells of it; Kind is its name there.
 	Slot, Kind string
+	// At is where it stands in the request, for refusals.
+	At string
 	// Spec is the tool, nil where this server has none of the kind.
 	Spec *Spec
 	// Args were checked like those of a call of their own.

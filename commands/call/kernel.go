@@ -111,7 +111,7 @@ func (c *Call) do(ctx context.Context) (Response, error) {
 	if err := c.guard(ctx); err != nil {
 		return Response{}, err
 	}
-	res, err := c.run(ctx)
+	res, err := c.work(ctx)
 	// The end is recorded even when the caller has gone.
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
@@ -174,7 +174,9 @@ func (c *Call) Decide(ctx context.Context, a event.Aggregate, decide aggregate.D
 	if err := c.open(ctx, false); err != nil {
 		return eventlog.Receipt{}, err
 	}
-	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation}, decide)
+	receipt, err := c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation}, decide)
+	c.mutated = c.mutated || receipt.Seq > 0
+	return receipt, err
 }
 
 // Settle is Decide for what ends work: it may use the space that is kept for that.
@@ -182,7 +184,9 @@ func (c *Call) Settle(ctx context.Context, a event.Aggregate, decide aggregate.D
 	if err := c.open(ctx, true); err != nil {
 		return eventlog.Receipt{}, err
 	}
-	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation, Reserve: true}, decide)
+	receipt, err := c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation, Reserve: true}, decide)
+	c.mutated = c.mutated || receipt.Seq > 0
+	return receipt, err
 }
 
 // Head is where an aggregate's chain ends.

@@ -30,18 +30,16 @@ func (c *Call) finish(ctx context.Context, res Result, err error) (Response, err
 	if err != nil {
 		err = fault.As(err)
 	}
-	if len(c.legs) == 0 || c.refusedArguments(err) {
-		return c.unpaired(ctx, res, err)
+	var id event.EventID
+	if len(c.legs) > 0 && !c.refusedArguments(err) {
+		var rerr error
+		if id, rerr = c.end(ctx, res, fault.As(err)); rerr != nil {
+			return Response{}, c.refuse(fault.As(unrecorded(rerr, res, fault.As(err))), id)
+		}
 	}
-	id, rerr := c.end(ctx, res, fault.As(err))
-	if rerr != nil {
-		return Response{}, unrecorded(rerr, res, fault.As(err))
-	}
-	if id == "" {
-		return c.unpaired(ctx, res, err)
-	}
+	c.settleAfter(ctx, res, err)
 	if err != nil {
-		return Response{}, fault.As(err).With("session_recorded", true).With("session_event_id", id)
+		return Response{}, c.refuse(fault.As(err), id)
 	}
 	return c.respond(ctx, res, id)
 }
@@ -53,12 +51,15 @@ func (c *Call) refusedArguments(err error) bool {
 	return c.execution == "" && !c.opened() && (k == fault.InvalidArguments || k == fault.InvalidPath)
 }
 
-// unpaired is the end of a call that leaves nothing in the log.
-func (c *Call) unpaired(ctx context.Context, res Result, err error) (Response, error) {
-	if err != nil {
-		return Response{}, err
+// refuse adds to a refusal what the call has left, and what came of the mutations with it.
+func (c *Call) refuse(f *fault.Error, id event.EventID) error {
+	if id != "" {
+		f.With("session_recorded", true).With("session_event_id", id)
 	}
-	return c.respond(ctx, res, "")
+	if c.control != nil {
+		f.With("control", c.control)
+	}
+	return f
 }
 
 // unrecorded says that the evidence is missing although the effect may stand.
@@ -84,6 +85,9 @@ func (c *Call) respond(ctx context.Context, res Result, id event.EventID) (Respo
 		if c.Session == nil && c.Recorder == nil {
 			out = splice(out, "session_hint", sessionHint)
 		}
+	}
+	if c.control != nil {
+		out = splice(out, "control", c.control)
 	}
 	for _, a := range c.additions(ctx, res.Failed) {
 		out = splice(out, a.Name, a.Value)

@@ -143,7 +143,9 @@ type Call struct {
 	validates  *event.ValidationScope
 	recorderID event.CallID
 	legs       []*leg
-	nested     bool          // travels with another call, which leaves the evidence
+	nested     bool // travels with another call, which leaves the evidence
+	mutated    bool // a decision of its own is committed
+	control    map[string]told
 	settled    chan struct{} // closed when the finish is committed and the answer is built
 }
 

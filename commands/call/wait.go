@@ -53,7 +53,12 @@ func (c *Call) Epoch() string {
 
 // Author is the Session that an answer or a message of this call is by: an explicitly
 // authorised recorder, else empty. Callers cannot supply it (MSG-41).
-func (c *Call) Author() event.SessionID { return "" }
+func (c *Call) Author() event.SessionID {
+	if c.Recorder == nil {
+		return ""
+	}
+	return c.Recorder.ID
+}
 
 // ownTokens are good for one Kernel's life.
 func ownTokens() *token.Keys {

@@ -29,8 +29,11 @@ type Schema struct {
 	// Prose marks a text that is only read: half of a surrogate pair in it becomes U+FFFD, where
 	// any other string with one is refused.
 	Prose bool
-	// Free marks the one object that takes any members (call_runtime_tool's arguments).
+	// Free marks an object that takes any members (call_runtime_tool's arguments).
 	Free bool
+	// Terse objects are closed like any other and do not say so: each member of the envelope
+	// stands in every tool of the list.
+	Terse bool
 	// Kind is the error kind of a missing, empty or out-of-bounds value; empty means
 	// invalid_arguments. A wrong type is invalid_arguments always.
 	Kind fault.Kind
@@ -175,5 +178,7 @@ func (s *Schema) emitObject(put func(string, any)) {
 	if len(required) > 0 {
 		put("required", required)
 	}
-	put("additionalProperties", false)
+	if !s.Terse {
+		put("additionalProperties", false)
+	}
 }

@@ -10,19 +10,26 @@ import (
 // sent. Anything that is not an object, or that reads two ways, comes back unchanged for
 // Normalise to judge.
 func Without(raw json.RawMessage, name string) json.RawMessage {
+	rest, _ := Take(raw, name)
+	return rest
+}
+
+// Take is Without that also gives what the member held, nil where there was none.
+func Take(raw json.RawMessage, name string) (rest, held json.RawMessage) {
 	if !bytes.Contains(raw, []byte(name)) || !json.Valid(raw) {
-		return raw
+		return raw, nil
 	}
 	obj := bytes.TrimSpace(raw)
 	if obj = unwrap(obj, '{'); obj[0] != '{' {
-		return raw
+		return raw, nil
 	}
 	members, err := split(obj, "")
 	if err != nil {
-		return raw
+		return raw, nil
 	}
-	if _, ok := find(members, name); !ok {
-		return raw
+	held, ok := find(members, name)
+	if !ok {
+		return raw, nil
 	}
 	out := make([]byte, 0, len(obj))
 	for _, m := range members {
@@ -41,7 +48,7 @@ func Without(raw json.RawMessage, name string) json.RawMessage {
 	if len(out) == 0 {
 		out = append(out, '{')
 	}
-	return append(out, '}')
+	return append(out, '}'), held
 }
 
 // quote is a member name as JSON; strconv would write escapes that JSON does not have.
