@@ -26,14 +26,20 @@ const (
 
 // dir is a locked data directory. The lock is taken before anything is read and held until
 // the process ends or the log is closed: JetStream itself takes none, and
-// two servers on one store acknowledge the same sequence twice.
+// two servers on one store acknowledge the same sequence twice. It is held on the directory
+// itself, which nobody removes from under a server as a file is, and on the lock file, which
+// older programs know alone.
 type dir struct {
 	path string
-	lock *os.File
+	self *os.File
+	lock *os.File // nil: there is none on a file system that cannot be written
+	// fixed tells that the file system cannot be written.
+	fixed bool
 }
 
-// openDir creates the directory if it is missing, and locks it.
-func openDir(path string) (*dir, error) {
+// openDir creates the directory if it is missing, and locks it. Who only reads may have it on a
+// file system that cannot be written.
+func openDir(path string, reads bool) (*dir, error) {
 	if path == "" {
 		return nil, fault.New(fault.InvalidArguments, "no data directory is named")
 	}
@@ -41,27 +47,79 @@ func openDir(path string) (*dir, error) {
 		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be created").
 			WithNext("check its parent's permissions or name another with --data")
 	}
-	if err := os.Chmod(path, 0o700); err != nil {
+	if err := makePrivate(path); err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be made private").
 			WithNext("use a directory of your own, on a file system that can be written")
 	}
-	// os.OpenFile sets CLOEXEC, so no child inherits the lock.
-	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	d := &dir{path: path}
+	// os.Open sets CLOEXEC, so no child inherits the lock.
+	var err error
+	if d.self, err = os.Open(path); err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be read")
+	}
+	if err = lockFile(d.self); err == nil || !errors.Is(err, ErrLocked) {
+		// A network file system may lock files alone.
+		err = d.lockByName(reads)
+	}
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
+		d.close()
+		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fault.Wrap(ErrLocked, fault.Conflict, "another WebCodex process has this data directory open").
-				WithNext("use the running server, stop it, or name another directory with --data")
-		}
-		return nil, fault.Wrap(err, fault.Unavailable, "the data directory cannot be locked on this file system")
-	}
-	return &dir{path: path, lock: f}, nil
+	return d, nil
 }
 
-func (d *dir) close() { _ = d.lock.Close() }
+// makePrivate changes a mode only where it has to: a file system may be there to be read.
+func makePrivate(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() == 0o700 {
+		return err
+	}
+	return os.Chmod(path, 0o700)
+}
+
+// lockByName holds the lock file.
+func (d *dir) lockByName(reads bool) error {
+	f, err := os.OpenFile(d.file(lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, unix.EROFS) && reads {
+		d.fixed = true
+		if f, err = os.Open(d.file(lockName)); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	if errors.Is(err, unix.EROFS) {
+		return fixedDir()
+	}
+	if err != nil {
+		return fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
+	}
+	d.lock = f
+	return lockFile(f)
+}
+
+// fixedDir is what opening a log says, whose server writes files of its own even for reading.
+func fixedDir() error {
+	return fault.New(fault.Unavailable, "the data directory lies on a file system that cannot be written").
+		WithNext("`webcodex verify` reads it there; for anything else copy the directory to a disk that can be written and name that with --data")
+}
+
+func lockFile(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return fault.Wrap(ErrLocked, fault.Conflict, "another WebCodex process has this data directory open").
+			WithNext("use the running server, stop it, or name another directory with --data")
+	}
+	return fault.Wrap(err, fault.Unavailable, "the data directory cannot be locked on this file system")
+}
+
+func (d *dir) close() {
+	if d.lock != nil {
+		_ = d.lock.Close()
+	}
+	_ = d.self.Close()
+}
 
 func (d *dir) file(name string) string { return filepath.Join(d.path, name) }
 

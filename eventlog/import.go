@@ -67,7 +67,7 @@ func (l *Log) restored(ctx context.Context, from Span) error {
 
 // importBodies writes the bodies into a fresh stream.
 func importBodies(ctx context.Context, o ImportOptions, next func() ([]byte, error)) (err error) {
-	d, err := openDir(o.Dir)
+	d, err := openDir(o.Dir, false)
 	if err != nil {
 		return err
 	}

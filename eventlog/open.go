@@ -67,8 +67,11 @@ func (l *Log) open(ctx context.Context) error {
 		}
 	}
 	var err error
-	if l.dir, err = openDir(l.opts.Dir); err != nil {
+	if l.dir, err = openDir(l.opts.Dir, l.opts.ReadOnly); err != nil {
 		return err
+	}
+	if l.dir.fixed {
+		return fixedDir()
 	}
 	f, cp, hasCP, err := l.readState()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // words. Errors: what Open says; then nothing of the log was changed, and its class (ClassOf)
 // names the only way out.
 func Repair(ctx context.Context, o Options, beside func() ([]string, error)) (done []string, err error) {
-	d, err := openDir(o.Dir)
+	d, err := openDir(o.Dir, false)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func VerifyFiles(ctx context.Context, o Options) (VerifyReport, error) {
 	}
 	l := newLog(o)
 	var err error
-	if l.dir, err = openDir(o.Dir); err != nil {
+	if l.dir, err = openDir(o.Dir, true); err != nil {
 		return r, err
 	}
 	defer l.dir.close()
