@@ -67,12 +67,21 @@ func openLog(ctx context.Context, dir string, o eventlog.Options) (*archive, err
 	var err error
 	a.log, err = eventlog.Open(ctx, o)
 	if errors.Is(err, eventlog.ErrLocked) {
-		return nil, failf(exitNoServer, "another process holds the data directory and does not answer: try again in a moment")
+		return nil, held(dir)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// held says that another process has the directory, and what that may be.
+func held(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, socketName)); errors.Is(err, fs.ErrNotExist) {
+		return failf(exitNoServer, "another process holds the data directory and has no control socket there: it is starting or ending, "+
+			"or its socket was removed; try again in a moment, else end that process and start it again")
+	}
+	return failf(exitNoServer, "another process holds the data directory: try again in a moment, or end the server first")
 }
 
 // mayOpen refuses a directory that is not ours alone, or has no log.

@@ -164,7 +164,7 @@ func openOffline(ctx context.Context, dir string) (*offlineLog, error) {
 	o.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: eventlog.Always, Reason: "an offline command", Witness: witness(ctx, dir),
 		Server: event.NewInstanceID(), Now: time.Now, Base: o.models.keeper})
 	if errors.Is(err, eventlog.ErrLocked) {
-		return nil, failf(exitNoServer, "another process holds the data directory: end the server first")
+		return nil, held(dir)
 	}
 	if err != nil {
 		return nil, err

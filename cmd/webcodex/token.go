@@ -167,7 +167,7 @@ func offlineTokens(ctx context.Context, dir string) (tokenWay, error) {
 	m := newModels(dir, 0, slog.New(slog.DiscardHandler))
 	log, err := eventlog.Open(ctx, eventlog.Options{Dir: dir, Server: event.NewInstanceID(), Base: m.keeper, Witness: witness(ctx, dir)})
 	if errors.Is(err, eventlog.ErrLocked) {
-		return tokenWay{}, failf(exitNoServer, "another process holds the data directory and does not answer: try again in a moment")
+		return tokenWay{}, held(dir)
 	}
 	if err != nil {
 		return tokenWay{}, err

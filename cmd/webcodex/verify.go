@@ -63,7 +63,7 @@ func checkOffline(ctx context.Context, dir string) (eventlog.VerifyReport, error
 	r, err := eventlog.VerifyFiles(ctx, eventlog.Options{Dir: dir, Witness: witness(ctx, dir)})
 	switch {
 	case errors.Is(err, eventlog.ErrLocked):
-		return r, failf(exitNoServer, "another process holds the data directory and does not answer: try again in a moment")
+		return r, held(dir)
 	case err == nil:
 		return r, nil
 	}
