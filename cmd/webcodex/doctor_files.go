@@ -34,7 +34,7 @@ func checkFiles(dir string) []check {
 			"put it back from a copy of the data directory; the next start makes a new one otherwise"})
 	}
 	if execution.CheckKey(dir) != nil {
-		fail("digest.key", "put it back from a copy of the data directory, or remove it: a new one is made, and commands of before are not recognised as the same ones")
+		fail("digest.key", "put it back from a copy of the data directory, or remove it, then a new one is made: "+execution.LostKey)
 	}
 	if hasLog(dir) && mcp.CheckOwner(dir) != nil {
 		fail("owner", "put it back from a copy of the data directory; with a new one every Session belongs to somebody else")
