@@ -29,6 +29,7 @@ func answer(t *testing.T, nc *nats.Conn, subject string) {
 // A Runner reaches exactly its own subjects: not another Runner's, not the log, not
 // JetStream, and nobody else's replies.
 func TestRunnerBusReachesItsOwnSubjectsOnly(t *testing.T) {
+	t.Parallel()
 	l := open(t, t.TempDir())
 	srv, err := l.ServerBus()
 	if err != nil {

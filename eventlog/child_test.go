@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -48,6 +49,12 @@ type part struct {
 func TestMain(m *testing.M) {
 	text := os.Getenv(envPart)
 	if text == "" {
+		// A child with the race detector sleeps a second before it ends unless it is told not to.
+		if os.Getenv("GORACE") == "" {
+			_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
+		}
+		// Each check of the log against its model starts the store twice.
+		_ = flag.Set("rapid.checks", strconv.Itoa(rounds(30, 100)))
 		os.Exit(m.Run())
 	}
 	var p part
@@ -278,7 +285,7 @@ func (p part) few() {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			a := event.SessionAggregate(event.SessionID("writer-" + strconv.Itoa(w)))
-			for i := range 200 {
+			for i := range rounds(60, 200) {
 				if !sayAppended(l, a, threeEvents(i)) {
 					return
 				}

@@ -365,6 +365,7 @@ func TestFlippedByteInTheNewestBlockOfARunningLog(t *testing.T) {
 
 // A data directory of a program that kept no ledger opens, and gets one.
 func TestLogWithoutALedgerGetsOne(t *testing.T) {
+	t.Parallel()
 	for _, dirty := range []bool{false, true} {
 		g := newEvidenceLog(t, Always)
 		remove(t, filepath.Join(g.dir, ledgerName))

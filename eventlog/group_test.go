@@ -181,6 +181,7 @@ func TestFailedFdatasyncEndsWriting(t *testing.T) {
 
 // Commits of many bytes are cut into groups, in order.
 func TestGroupsAreBounded(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var tops []uint64
 	l := open(t, t.TempDir(), func(o *Options) { o.Durability, o.MaxBytes = Group, 256<<20 },

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"webcodex/eventlog/event"
+	"webcodex/internal/bench"
 	"webcodex/internal/fault"
 )
 
@@ -29,15 +30,17 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			var acked []said
-			for range rounds(4, 100) {
+			lives := rounds(4, 100)
+			for range lives {
 				acked = append(acked, playUntil(t, part{Play: "write", Dir: dir, Mode: mode}, 50+rand.IntN(400), nil)...)
 			}
 			l := open(t, dir, func(o *Options) { o.Durability, o.MaxBytes = mode, 1<<30 })
-			checkWhole(t, l, acked)
+			lost := lostOf(t, l, acked)
 			if s := l.Status(); len(s.Damaged) > 0 || s.TailLost {
 				t.Errorf("status %+v", s)
 			}
-			t.Logf("%d acknowledged, 0 lost", len(acked))
+			bench.Figure(t, fmt.Sprintf("2 kill -9 of a log's process, %s, %d lives: acknowledged commits that were lost", mode, lives),
+				float64(lost), 0, len(acked))
 		})
 	}
 }
@@ -66,6 +69,7 @@ func TestDeathAtEachStepKeepsCommitsWhole(t *testing.T) {
 
 // One process per data directory: a second one is told so and reads nothing.
 func TestSecondProcessIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l := open(t, dir)
 	if got := play(t, part{Play: "open", Dir: dir, Mode: Process}); len(got) != 1 || got[0].Kind != fault.Conflict {

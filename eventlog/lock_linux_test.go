@@ -13,6 +13,7 @@ import (
 // A process in another pid namespace is another process all the same: the lock is the
 // kernel's, no pid is compared.
 func TestSecondProcessInAnotherPidNamespaceIsRefused(t *testing.T) {
+	t.Parallel()
 	unshare, err := exec.LookPath("unshare")
 	if err != nil || os.Getuid() != 0 {
 		t.Skip("another pid namespace needs unshare, and root")

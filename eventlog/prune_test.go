@@ -88,6 +88,7 @@ func lastSealed(t *testing.T, l *Log) (cut uint64, before []Block) {
 //
 // Covers: RES-19
 func TestPrunedAggregatesGoOn(t *testing.T) {
+	t.Parallel()
 	dir, base, aggs := t.TempDir(), newIndex(), aggregates(1000)
 	l := grown(t, dir, base, aggs)
 	carryAll(t, l, aggs, 1)
@@ -168,6 +169,7 @@ func TestPrunedAggregatesGoOn(t *testing.T) {
 
 // What may not leave is kept, and the refusal says why.
 func TestPruneRefusesWhatWouldLoseSomething(t *testing.T) {
+	t.Parallel()
 	dir, base, aggs := t.TempDir(), newIndex(), aggregates(100)
 	l := grown(t, dir, base, aggs)
 	cut, _ := lastSealed(t, l)
@@ -229,6 +231,7 @@ func TestPruneRefusesWhatWouldLoseSomething(t *testing.T) {
 // A log that begins later than a log.pruned says, or a base that ends before it, is not
 // believed.
 func TestBeginningIsHeldAgainstLogPruned(t *testing.T) {
+	t.Parallel()
 	dir, base, aggs := t.TempDir(), newIndex(), aggregates(100)
 	l := grown(t, dir, base, aggs)
 	old := base.restarted()

@@ -39,6 +39,7 @@ func (h *heard) logger() *slog.Logger {
 // A checkpoint that cannot be written is told once, not each second, and again when it fails
 // after it had worked.
 func TestFailingCheckpointIsToldOnce(t *testing.T) {
+	t.Parallel()
 	const text = "checkpoint could not be written"
 	dir, h := t.TempDir(), &heard{}
 	l := open(t, dir, func(o *Options) { o.Logger = h.logger() })

@@ -71,6 +71,7 @@ func step(dice *atomic.Uint64, one uint64) func(uint64) error {
 // lot. Whatever Append said holds: what stood is in the log once, in its place, what did not
 // stand is nowhere; and the folds saw live what a replay and the next start give.
 func TestLogAgreesWithItsModel(t *testing.T) {
+	t.Parallel()
 	root, life := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		life++
