@@ -68,7 +68,8 @@ func callCommit(id event.SessionID, version uint64) event.Commit {
 	}
 	call := event.CallID(fmt.Sprintf("wc_call_%032x", version))
 	c.Invocation = event.InvocationID(fmt.Sprintf("wc_inv_%032x", version))
-	path := fmt.Sprintf("internal/package_%03d/file_%05d.go", version%100, version)
+	// One Session reads the same files again and again; a path is not new because the Session is old.
+	path := fmt.Sprintf("internal/package_%03d/file_%05d.go", version%100, version%1000)
 	c.Events = []event.Event{
 		event.ToolCallStarted{Call: call, Role: event.RoleBusiness, Tool: "read_files", Transport: "mcp",
 			Input: event.Input{Paths: []string{path}, PathCount: 1}, At: event.FormatTime(c.At.Add(-12 * time.Millisecond))},
