@@ -20,6 +20,7 @@ import (
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
+	"webcodex/internal/token"
 	"webcodex/mcp"
 	principals "webcodex/projections/access"
 	registered "webcodex/projections/project"
@@ -101,7 +102,11 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	srv.remover = retention.New(retention.Options{Writer: aggregate.NewWriter(srv.log, time.Now), Sessions: srv.store, Tombstones: srv.tombstones,
 		Limit: f.cfg.RetainedSessions, Logger: srv.logger})
 	srv.pruner = newPruner(srv.log, m, f.cfg.History.policy(), history.CarryRate, srv.logger)
-	cfg := call.Config{Log: srv.log, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
+	tokens, err := srv.tokenKeys()
+	if err != nil {
+		return nil, err
+	}
+	cfg := call.Config{Tokens: tokens, Epoch: srv.log.Epoch, Log: srv.log, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
 		Info: func() call.ServerInfo {
 			return call.ServerInfo{Version: thisBuild().Version, StartedAt: srv.started, Log: srv.log.Status()}
 		}}
@@ -115,6 +120,15 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	}
 	srv.kernel = call.NewKernel(cfg)
 	return srv, nil
+}
+
+// tokenKeys seal what callers hold of boards; they outlive a restart (MSG-22).
+func (s *server) tokenKeys() (*token.Keys, error) {
+	secret, err := s.fleet.Derive("webcodex.tokens.v1")
+	if err != nil {
+		return nil, err
+	}
+	return token.New(secret)
 }
 
 // admitSecond lets in who holds a token of the log, besides the owner.

@@ -60,7 +60,7 @@ func completeMessage(ctx context.Context, c *call.Call) (call.Result, error) {
 	}
 	f := fencingOf(c)
 	var first *session.Message
-	after, _, err := decide(ctx, c, func(v session.View) (events []event.Event, err error) {
+	after, _, err := decide(ctx, c, func(v view) (events []event.Event, err error) {
 		first, events, err = DecideComplete(v.Core, v.Board, done, func(todo *session.Message) Assignment {
 			return f.assign(v.Core, v.Board, todo)
 		})

@@ -54,7 +54,7 @@ func postMessage(ctx context.Context, c *call.Call) (call.Result, error) {
 	}
 	p.ID, p.Author = event.NewMessageID(), c.Author()
 	var first *session.Message
-	after, _, err := decide(ctx, c, func(v session.View) (events []event.Event, err error) {
+	after, _, err := decide(ctx, c, func(v view) (events []event.Event, err error) {
 		first, events, err = DecidePost(v.Core, v.Board, p)
 		return events, err
 	})

@@ -50,7 +50,7 @@ func resolveMessage(ctx context.Context, c *call.Call) (call.Result, error) {
 		in.Resolution = &text
 	}
 	id := event.MessageID(in.MessageID)
-	after, changed, err := decide(ctx, c, func(v session.View) ([]event.Event, error) {
+	after, changed, err := decide(ctx, c, func(v view) ([]event.Event, error) {
 		return DecideResolve(v.Core, v.Board, id, in.Resolution)
 	})
 	if err != nil {

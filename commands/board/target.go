@@ -20,13 +20,22 @@ func needSession(c *call.Call) error {
 		WithNext("use the session_id that work_on_project gave, or call list_sessions with the project")
 }
 
+// view is what the board's tools see of a Session.
+type view struct {
+	Core  session.Core
+	Board session.Board
+}
+
 // read is the Session as it is, for a tool that only looks. What is folded is durable: a reader
 // never sees further than the log's horizon.
-func read(c *call.Call) (session.View, error) { return c.Sessions().Load(c.Session.ID) }
+func read(c *call.Call) (v view, err error) {
+	v.Core, v.Board, err = c.Sessions().LoadBoard(c.Session.ID)
+	return v, err
+}
 
 // decide makes one decision on the call's Session and gives its board as it left it; changed
 // tells whether it changed anything. What others do to the board afterwards is not in it.
-func decide(ctx context.Context, c *call.Call, on func(session.View) ([]event.Event, error)) (b session.Board, changed bool, err error) {
+func decide(ctx context.Context, c *call.Call, on func(view) ([]event.Event, error)) (b session.Board, changed bool, err error) {
 	receipt, err := c.Decide(ctx, event.SessionAggregate(c.Session.ID), func(time.Time) ([]event.Event, error) {
 		if _, err := c.Current(c.Session.ID); err != nil {
 			return nil, err

@@ -16,6 +16,7 @@ import (
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/internal/token"
 	"webcodex/projections/access"
 	"webcodex/projections/retention"
 	"webcodex/projections/session"
@@ -33,6 +34,9 @@ type Env struct {
 	Server event.InstanceID
 	Lines  chan call.Line
 	Faults *eventlog.Faults
+
+	// Tokens are the same in every life, as in the program.
+	Tokens *token.Keys
 
 	Refs       *access.Refs
 	Tombstones *retention.Tombstones
@@ -54,6 +58,10 @@ func At(t testing.TB, dir string, faults *eventlog.Faults) *Env {
 	e := &Env{T: t, Dir: dir, Fleet: NewFleet(), Faults: faults, Lines: make(chan call.Line, 1024), Limit: remove.DefaultLimit}
 	e.open()
 	t.Cleanup(func() { _ = e.Log.Close() })
+	var err error
+	if e.Tokens, err = token.New([]byte("of this directory")); err != nil {
+		t.Fatal(err)
+	}
 	return e
 }
 
@@ -69,7 +77,7 @@ func (e *Env) open() {
 	e.Log = log
 	e.Keeper.Serve(log.SyncedSeq)
 	remover := remove.New(remove.Options{Writer: aggregate.NewWriter(log, time.Now), Sessions: e.Store, Tombstones: e.Tombstones, Limit: e.Limit})
-	e.Kernel = call.NewKernel(call.Config{Log: log, Sessions: e.Store, Refs: e.Refs, Tombstones: e.Tombstones, OnClosed: remover.Closed, Fleet: e.Fleet, Server: e.Server, Now: time.Now,
+	e.Kernel = call.NewKernel(call.Config{Tokens: e.Tokens, Epoch: log.Epoch, Log: log, Sessions: e.Store, Refs: e.Refs, Tombstones: e.Tombstones, OnClosed: remover.Closed, Fleet: e.Fleet, Server: e.Server, Now: time.Now, Ambient: e.Ambient,
 		OnCall: func(l call.Line) {
 			select {
 			case e.Lines <- l:
