@@ -148,34 +148,6 @@ func confirmClock(ctx context.Context, dir string) error {
 	return errors.Join(o.pruner.ConfirmClock(ctx), o.close())
 }
 
-// offlineLog is a data directory that no server has open, for a command that has to write.
-type offlineLog struct {
-	log    *eventlog.Log
-	models *models
-	pruner *history.Pruner
-}
-
-func openOffline(ctx context.Context, dir string) (*offlineLog, error) {
-	if err := mayOpen(dir); err != nil {
-		return nil, err
-	}
-	o := &offlineLog{models: newModels(dir, 0, slog.New(slog.DiscardHandler))}
-	var err error
-	o.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: eventlog.Always, Reason: "an offline command", Witness: witness(ctx, dir),
-		Server: event.NewInstanceID(), Now: time.Now, Base: o.models.keeper})
-	if errors.Is(err, eventlog.ErrLocked) {
-		return nil, held(dir)
-	}
-	if err != nil {
-		return nil, err
-	}
-	o.models.serve(o.log)
-	o.pruner = newPruner(o.log, o.models, history.Policy{}, 0, nil)
-	return o, nil
-}
-
-func (o *offlineLog) close() error { return o.log.Close() }
-
 func showHistory(w io.Writer, r history.Report) error {
 	p := &page{w: w}
 	p.linef("%s", policyText(r.Policy))

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
 	"webcodex/commands/access"
 	"webcodex/commands/aggregate"
-	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/mcp"
 )
@@ -164,19 +162,14 @@ func offlineTokens(ctx context.Context, dir string) (tokenWay, error) {
 	if err != nil {
 		return tokenWay{}, err
 	}
-	m := newModels(dir, 0, slog.New(slog.DiscardHandler))
-	log, err := eventlog.Open(ctx, eventlog.Options{Dir: dir, Server: event.NewInstanceID(), Base: m.keeper, Witness: witness(ctx, dir)})
-	if errors.Is(err, eventlog.ErrLocked) {
-		return tokenWay{}, held(dir)
-	}
+	o, err := openOffline(ctx, dir)
 	if err != nil {
 		return tokenWay{}, err
 	}
-	m.serve(log)
-	t := access.NewTokens(aggregate.NewWriter(log, time.Now), m.tokens, m.known.Known, actor, time.Now)
+	t := access.NewTokens(aggregate.NewWriter(o.log, time.Now), o.models.tokens, o.models.known.Known, actor, time.Now)
 	return tokenWay{
 		list:   func(context.Context) (access.TokenList, error) { return t.List(), nil },
-		create: t.Create, rotate: t.Rotate, revoke: t.Revoke, close: log.Close,
+		create: t.Create, rotate: t.Rotate, revoke: t.Revoke, close: o.close,
 	}, nil
 }
 
