@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
-	"webcodex/projections/session"
 )
 
 func eraseCommand() command {
@@ -24,7 +22,8 @@ func eraseCommand() command {
 		name: "erase", args: "SESSION", min: 1, max: 1, short: "take a Session out of the data directory now",
 		long: `Removes the Session and everything the log holds of it, with no server running. The log only ever loses its
 beginning, so the history of all Sessions up to this one's last change leaves with it; what they are now is carried
-forward and stays. A tombstone stays too: ids and fingerprints, no text. Backups are not touched.`,
+forward and stays. A tombstone stays too: ids and fingerprints, no text. Calls and Jobs that a dead
+server left open get an unknown outcome. Backups are not touched.`,
 		setup: func(fs *flag.FlagSet) action {
 			data, asJSON := dataFlag(fs), jsonFlag(fs)
 			yes := fs.Bool("yes", false, "do it; an active Session is closed first")
@@ -81,51 +80,106 @@ func erase(ctx context.Context, dir string, id event.SessionID) (erased, error) 
 	if err := forgetCopies(dir); err != nil {
 		return erased{}, err
 	}
-	return readThrough(ctx, dir, id)
+	done, err := readThrough(ctx, dir, id)
+	if err == nil {
+		err = os.Remove(filepath.Join(dir, eraseMark))
+	}
+	return done, err
 }
 
 func (o *offlineLog) erase(ctx context.Context, id event.SessionID) error {
-	agg := event.SessionAggregate(id)
-	_, gone := o.models.tombstones.Find(id)
-	core, err := o.models.sessions.LoadCore(id)
-	if err != nil && !gone {
+	_, err := o.models.sessions.LoadCore(id)
+	if err != nil && fault.KindOf(err) != fault.UnknownSessionID {
 		return err
 	}
-	w := aggregate.NewWriter(o.log, time.Now)
-	if err == nil && core.Lifecycle == session.Active {
-		if _, err := w.Do(ctx, aggregate.Command{Aggregate: agg, Actor: event.Actor{Credential: "system"}, Reserve: true},
-			func(time.Time) ([]event.Event, error) { return []event.Event{event.SessionClosed{}}, nil }); err != nil {
+	if err == nil {
+		if err := o.remove(ctx, id); err != nil {
 			return err
 		}
 	}
-	last, err := o.log.Head(agg)
-	if err != nil {
+	// The read models know no Session whose tombstone has aged out. The log does.
+	last, lerr := o.lastOf(ctx, id)
+	if lerr != nil {
+		return lerr
+	}
+	if _, gone := o.models.tombstones.Find(id); err != nil && !gone && last == 0 && !eraseBegun(o.dir, id) {
 		return err
 	}
-	remover := retention.New(retention.Options{Writer: w, Sessions: o.models.sessions, Tombstones: o.models.tombstones,
-		Limit: DefaultConfig().RetainedSessions, Logger: slog.New(slog.DiscardHandler)})
-	if err := remover.Remove(ctx, id); err != nil {
+	if err := beginErase(o.dir, id); err != nil {
 		return err
+	}
+	return o.cutBehind(ctx, last)
+}
+
+// remove ends what a dead server left open of the Session, closes it and removes it.
+func (o *offlineLog) remove(ctx context.Context, id event.SessionID) error {
+	w := aggregate.NewWriter(o.log, time.Now)
+	cmd := aggregate.Command{Aggregate: event.SessionAggregate(id), Actor: event.Actor{Credential: "system"}, Invocation: event.NewInvocationID(), Reserve: true}
+	for {
+		r, err := w.Do(ctx, cmd, func(time.Time) ([]event.Event, error) {
+			core, err := o.models.sessions.LoadCore(id)
+			return retention.Settle(core), err
+		})
+		if err != nil {
+			return err
+		}
+		if r.Seq == 0 {
+			break
+		}
+	}
+	remover := retention.New(retention.Options{Writer: w, Sessions: o.models.sessions, Tombstones: o.models.tombstones})
+	return remover.Remove(ctx, id)
+}
+
+// lastOf is the Session's last commit in the log; 0: it has none there.
+func (o *offlineLog) lastOf(ctx context.Context, id event.SessionID) (last uint64, err error) {
+	err = o.log.Replay(ctx, eventlog.Range{Aggregate: event.SessionAggregate(id)}, func(e eventlog.Entry) error {
+		last = e.Seq
+		return nil
+	})
+	return last, err
+}
+
+// cutBehind lets the log's beginning leave up to behind a commit; 0: what it was has left already.
+func (o *offlineLog) cutBehind(ctx context.Context, last uint64) error {
+	if last == 0 {
+		return nil
 	}
 	blocks, err := o.log.Blocks()
 	if err != nil {
 		return err
 	}
-	// Behind its last commit, where a block begins; 0: at the end, which ends the newest block.
+	// Where a block begins; 0: at the end, which ends the newest block.
 	cut := uint64(0)
 	for i := len(blocks) - 1; i >= 0; i-- {
-		if blocks[i].First > last.Seq {
+		if blocks[i].First > last {
 			cut = blocks[i].First
 		}
 	}
 	if err := o.pruner.Cut(ctx, cut); err != nil {
 		return err
 	}
-	if first := o.log.Status().FirstSeq; first <= last.Seq {
+	if first := o.log.Status().FirstSeq; first <= last {
 		return fault.New(fault.Conflict, "a record that cannot be carried forward holds the log's beginning; the Session is removed, but its bytes are still there").
 			WithNext("run webcodex doctor")
 	}
 	return nil
+}
+
+// eraseMark holds the id of the Session that is being erased: the log may have forgotten it, and
+// the read models' free pages not, when the same command goes on.
+const eraseMark = "erasing"
+
+func beginErase(dir string, id event.SessionID) error {
+	if err := writeDurably(filepath.Join(dir, eraseMark), []byte(id)); err != nil {
+		return failf(exitFailed, "%s in the data directory cannot be written: %v", eraseMark, short(err))
+	}
+	return nil
+}
+
+func eraseBegun(dir string, id event.SessionID) bool {
+	body, err := os.ReadFile(filepath.Join(dir, eraseMark))
+	return err == nil && string(body) == string(id)
 }
 
 // forgetCopies takes away what may hold rows or commits beside the log itself. All of it is

@@ -11,6 +11,8 @@ const (
 	// maxRemoved Sessions and maxDropped tombstones of one commit keep it within its bytes.
 	maxRemoved = 200
 	maxDropped = 1000
+	// maxSettled ends of calls and Jobs of one commit do too.
+	maxSettled = 100
 	// removeTimeout bounds how long a closing call waits for history to shrink.
 	removeTimeout = 30 * time.Second
 )

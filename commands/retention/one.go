@@ -2,6 +2,7 @@ package retention
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"webcodex/commands/aggregate"
@@ -11,6 +12,7 @@ import (
 )
 
 // Remove removes one Closed Session now, because an operator asks for it, whatever the limit.
+// It drops no tombstone of another one for that: the next Run does, by the limit of its server.
 // One that is removed already is no error. Errors: fault conflict for one that is Active or
 // has open calls or Jobs; the log's own.
 func (r *Remover) Remove(ctx context.Context, id event.SessionID) error {
@@ -27,7 +29,7 @@ func (r *Remover) Remove(ctx context.Context, id event.SessionID) error {
 			return nil, fault.New(fault.Conflict, "the Session has calls or Jobs without an end").
 				WithNext("start the server once: it gives them their end")
 		}
-		return Decide(r.o.Tombstones.Standing(maxDropped), []session.Core{core}, max(r.o.Limit, 1)), nil
+		return Decide(r.o.Tombstones.Standing(maxDropped), []session.Core{core}, math.MaxInt), nil
 	})
 	return err
 }
