@@ -103,6 +103,7 @@ func TestKilledChild(t *testing.T) {
 //
 // Covers: RES-19, RES-20
 func TestKilledRoundsGoOn(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"carry", "announce", "announced", "purge"} {
 		t.Run(at, func(t *testing.T) {
 			dir := t.TempDir()

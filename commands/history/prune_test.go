@@ -15,6 +15,7 @@ import (
 //
 // Covers: RES-19, EVT-29
 func TestPrunesAtRandomBorders(tb *testing.T) {
+	tb.Parallel()
 	checks := 0
 	rapid.Check(tb, func(t *rapid.T) {
 		if checks++; checks > 3 && !soak {
