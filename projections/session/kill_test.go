@@ -43,7 +43,7 @@ func load(n int) []Stored {
 	return list[:n]
 }
 
-const loadCommits = 5_000
+const loadCommits = 2_000
 
 func horizon(dir string) string { return filepath.Join(dir, "synced") }
 
