@@ -44,6 +44,8 @@ type Env struct {
 	Keeper *state.Keeper
 	// Limit is how many Closed Sessions are retained; it counts from the next Reopen.
 	Limit int
+	// Ambient are the additions to answers; they count from the next Reopen.
+	Ambient []call.Ambient
 }
 
 // New opens a fresh data directory; faults may be nil.
@@ -56,12 +58,12 @@ func New(t testing.TB, faults *eventlog.Faults) *Env {
 func At(t testing.TB, dir string, faults *eventlog.Faults) *Env {
 	t.Helper()
 	e := &Env{T: t, Dir: dir, Fleet: NewFleet(), Faults: faults, Lines: make(chan call.Line, 1024), Limit: remove.DefaultLimit}
-	e.open()
-	t.Cleanup(func() { _ = e.Log.Close() })
 	var err error
 	if e.Tokens, err = token.New([]byte("of this directory")); err != nil {
 		t.Fatal(err)
 	}
+	e.open()
+	t.Cleanup(func() { _ = e.Log.Close() })
 	return e
 }
 
