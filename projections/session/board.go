@@ -179,7 +179,7 @@ func (b Board) posted(at time.Time, e event.MessagePosted) Board {
 	if e.Message == "" || b.index(e.Message) >= 0 {
 		return b
 	}
-	if old, ok := b.Find(e.Supersedes); ok && old.Kind != e.Kind {
+	if old, ok := b.Find(e.Supersedes); ok && (old.Kind != e.Kind || old.SupersededBy != "") {
 		e.Supersedes = "" // MSG-49
 	}
 	// Room first: a message that leaves with this post was not changed by it, so nobody who has
@@ -236,7 +236,7 @@ func (b Board) change(id event.MessageID, duty bool, with func(*Message) bool) B
 func (b Board) add(m Message) Board {
 	b.Revision++
 	m.Place, m.Rev, m.Duty = b.Revision, b.Revision, b.Revision
-	b.list = append(slices.Clip(b.list), &m)
+	b.list = append(append(make([]*Message, 0, len(b.list)+1), b.list...), &m)
 	return b
 }
 
@@ -252,16 +252,23 @@ func (b Board) room(keep ...event.MessageID) Board {
 func (b Board) evict(i int) Board {
 	gone := b.list[i]
 	b.Low = max(b.Low, gone.Rev)
-	b.list = slices.Delete(slices.Clone(b.list), i, i+1)
-	b.lost(gone.ReplyTo)
-	return b
+	if i == 0 {
+		b.list = b.list[1:] // the next change copies it
+	} else {
+		b.list = slices.Delete(slices.Clone(b.list), i, i+1)
+	}
+	return b.lost(gone.ReplyTo)
 }
 
-// lost marks the message in a list that nobody else holds yet.
-func (b Board) lost(parent event.MessageID) {
-	if i := b.index(parent); i >= 0 && !b.list[i].RepliesLost {
-		m := *b.list[i]
-		m.RepliesLost = true
-		b.list[i] = &m
+// lost marks the message that one of its replies has left.
+func (b Board) lost(parent event.MessageID) Board {
+	i := b.index(parent)
+	if i < 0 || b.list[i].RepliesLost {
+		return b
 	}
+	m := *b.list[i]
+	m.RepliesLost = true
+	b.list = slices.Clone(b.list)
+	b.list[i] = &m
+	return b
 }

@@ -123,7 +123,7 @@ func newBoard(revision, low uint64, list []*Message) (b Board, dropped int) {
 		b.Low = revision
 	}
 	for _, id := range parents {
-		b.lost(id)
+		b = b.lost(id)
 	}
 	for len(b.list) > MaxMessages {
 		b = b.evict(0)

@@ -15,6 +15,7 @@ const (
 	selectMessages = `SELECT place, message, hash FROM session_message WHERE session = ? ORDER BY place`
 	putMessage     = `INSERT OR REPLACE INTO session_message (session, place, message, hash) VALUES (?, ?, ?, ?)`
 	dropMessage    = `DELETE FROM session_message WHERE session = ? AND place = ?`
+	cutBoard       = `DELETE FROM session_message WHERE session = ? AND place < ?`
 	dropBoard      = `DELETE FROM session_message WHERE session = ?`
 )
 
@@ -46,7 +47,7 @@ func scanBoard(id event.SessionID, head Board, rows *sql.Rows, err error) (Board
 		return Board{}, err
 	}
 	b, dropped := newBoard(head.Revision, head.Low, list)
-	if dropped > 0 || b.Len() != head.unread || b.newest() != b.Revision || b.Low != head.Low {
+	if dropped > 0 || len(list) != head.unread || b.newest() != b.Revision || b.Low != head.Low {
 		return Board{}, errors.Join(state.ErrRow, errBoard)
 	}
 	return b, nil
@@ -153,9 +154,9 @@ func ofBoard(s Stored) bool {
 // immutable, so one that is the same lies there already.
 func (w *writer) messages(p *part, num int64, b Board) error {
 	switch {
-	case b.unread > 0: // nothing happened to it
+	case b.unread > 0 || b.Revision == 0 && !p.rewrite: // nothing happened to it
 		return nil
-	case p.rewrite || !p.row.boardKnown && b.Revision > 0:
+	case p.rewrite || !p.row.boardKnown || len(b.list) == 0:
 		if _, err := w.exec(stmtDropBoard, num); err != nil {
 			return err
 		}
@@ -164,10 +165,17 @@ func (w *writer) messages(p *part, num int64, b Board) error {
 		return nil
 	}
 	was, changed := p.row.board, []*Message(nil)
+	if len(was) > 0 && was[0].Place < b.list[0].Place {
+		if _, err := w.exec(stmtCutBoard, num, int64(b.list[0].Place)); err != nil {
+			return err
+		}
+	}
 	for _, m := range b.list {
 		for len(was) > 0 && was[0].Place < m.Place {
-			if _, err := w.exec(stmtDropMessage, num, int64(was[0].Place)); err != nil {
-				return err
+			if was[0].Place > b.list[0].Place { // a hole behind the oldest
+				if _, err := w.exec(stmtDropMessage, num, int64(was[0].Place)); err != nil {
+					return err
+				}
 			}
 			was = was[1:]
 		}
@@ -183,13 +191,23 @@ func (w *writer) messages(p *part, num int64, b Board) error {
 	return w.putMessages(p.id, num, changed)
 }
 
+// putMessages writes messages, several with one statement.
 func (w *writer) putMessages(id event.SessionID, num int64, list []*Message) error {
 	mine, buf := ownHash(id), []byte(nil)
-	for _, m := range list {
-		buf = appendMessage(buf[:0], m)
-		if _, err := w.exec(stmtPutMessage, num, int64(m.Place), string(buf), state.Hash(buf)^mine); err != nil {
+	for len(list) > 0 {
+		n, stmt := 1, stmtPutMessage
+		if len(list) >= 8 {
+			n, stmt = 8, stmtPutMessage8
+		}
+		args := make([]any, 0, 4*n)
+		for _, m := range list[:n] {
+			buf = appendMessage(buf[:0], m)
+			args = append(args, num, int64(m.Place), string(buf), state.Hash(buf)^mine)
+		}
+		if _, err := w.exec(stmt, args...); err != nil {
 			return err
 		}
+		list = list[n:]
 	}
 	return nil
 }

@@ -188,8 +188,11 @@ func TestSupersededStaysMarked(t *testing.T) {
 	p.Supersedes = messageNo(1)
 	other := post(4, event.MessageDecision)
 	other.Supersedes = messageNo(2) // a note
+	late := post(5, event.MessageDecision)
+	late.Supersedes = messageNo(1) // as 3 has
 	h.commit(p)
 	h.commit(other)
+	h.commit(late)
 	b := h.board()
 	if m := must(b.Find(messageNo(1)))(t); m.SupersededBy != messageNo(3) || m.Status != MessageOpen || m.Text != "text 1" {
 		t.Fatalf("%+v", m)
@@ -199,6 +202,9 @@ func TestSupersededStaysMarked(t *testing.T) {
 	}
 	if m := must(b.Find(messageNo(2)))(t); m.SupersededBy != "" || must(b.Find(messageNo(4)))(t).Supersedes != "" {
 		t.Fatal("a message of another kind was superseded")
+	}
+	if m := must(b.Find(messageNo(5)))(t); m.Supersedes != "" {
+		t.Fatal("a message was superseded twice")
 	}
 }
 

@@ -34,6 +34,8 @@ const (
 	stmtDropTail
 	stmtMessages
 	stmtPutMessage
+	stmtPutMessage8
+	stmtCutBoard
 	stmtDropMessage
 	stmtDropBoard
 	stmtEnd
@@ -60,6 +62,8 @@ var statements = [...]string{
 	stmtDropTail:    `DELETE FROM session_tail WHERE session = ?`,
 	stmtMessages:    selectMessages,
 	stmtPutMessage:  putMessage,
+	stmtPutMessage8: putMessage + strings.Repeat(`, (?, ?, ?, ?)`, 7),
+	stmtCutBoard:    cutBoard,
 	stmtDropMessage: dropMessage,
 	stmtDropBoard:   dropBoard,
 	stmtEnd:         `INSERT OR REPLACE INTO session_ended (execution, session) VALUES (?, ?)`,
