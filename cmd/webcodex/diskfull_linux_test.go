@@ -132,5 +132,5 @@ func TestDiskFillsUnderLoad(t *testing.T) {
 	if err := h.server.stop(); err != nil {
 		t.Fatal(err)
 	}
-	h.verify(1)
+	h.verify("a full disk", 1)
 }

@@ -16,6 +16,7 @@ import (
 
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
+	"webcodex/internal/bench"
 	"webcodex/projections/session"
 )
 
@@ -51,7 +52,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	if err := h.server.stop(); err != nil {
 		t.Fatal(err)
 	}
-	h.verify(rounds)
+	h.verify("kill -9", rounds)
 }
 
 // killTest is one data directory, its server of the moment, and what each client knows.
@@ -245,11 +246,12 @@ func decode(res toolResult, v any) error {
 
 // killCount is what the log and the marks say together.
 type killCount struct {
-	acknowledged, lost, doubled, unknown, notStarted, unrecorded, lies int
+	issued, acknowledged, lost, doubled, unknown, notStarted, unrecorded, lies int
 }
 
-// verify reads the log without a server and compares it with the marks.
-func (h *killTest) verify(rounds int) {
+// verify reads the log without a server and compares it with the marks, after so many rounds of
+// an end.
+func (h *killTest) verify(end string, rounds int) {
 	t := h.t
 	a, err := openArchive(t.Context(), filepath.Join(h.dir, "data"))
 	if err != nil {
@@ -268,9 +270,13 @@ func (h *killTest) verify(rounds int) {
 			t.Errorf("%s ran %d times", id, times)
 		}
 	}
-	t.Logf("%d rounds of kill -9 under %d clients: acknowledged %d, lost %d, doubled %d; unanswered: outcome unknown %d, "+
+	t.Logf("%d rounds of %s under %d clients: acknowledged %d, lost %d, doubled %d; unanswered: outcome unknown %d, "+
 		"proven not started %d, never recorded and never run %d; untrue records %d",
-		rounds, killClients, n.acknowledged, n.lost, n.doubled, n.unknown, n.notStarted, n.unrecorded, n.lies)
+		rounds, end, killClients, n.acknowledged, n.lost, n.doubled, n.unknown, n.notStarted, n.unrecorded, n.lies)
+	of := fmt.Sprintf("2 %s, %d rounds under %d clients: ", end, rounds, killClients)
+	bench.Figure(t, of+"acknowledged calls that were lost", float64(n.lost), 0, n.acknowledged)
+	bench.Figure(t, of+"commands that ran twice", float64(n.doubled), 0, n.issued)
+	bench.Figure(t, of+"commands half recorded, or otherwise than they went", float64(n.lies), 0, n.issued)
 	if n.acknowledged < rounds*killAnswers {
 		t.Errorf("only %d acknowledged calls: the test did not load the server", n.acknowledged)
 	}
@@ -333,6 +339,7 @@ func (h *killTest) readMarks() map[string]int {
 // count goes through what the client issued and what its Session has of it, side by side: in
 // the same order, and a command whose start was never committed has no record.
 func (c *killClient) count(t *testing.T, calls []*recordedCall, marks map[string]int, n *killCount) {
+	n.issued += len(c.issued)
 	for _, x := range c.issued {
 		if len(calls) == 0 || calls[0].start.Input.TimeoutSecs != x.timeout {
 			n.unrecorded++

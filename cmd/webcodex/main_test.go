@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -10,7 +12,18 @@ import (
 // TestMain makes the test binary the program itself under the name webcodex, first on the
 // PATH: scripts and harnesses run real processes of it.
 func TestMain(m *testing.M) {
+	endAtOnce()
 	testscript.Main(m, map[string]func(){"webcodex": main, "bare-jetstream": bareJetStream})
+}
+
+// raceOptions makes a process with the race detector end at once: it sleeps a second else, and
+// the tests start many.
+const raceOptions = "GORACE=atexit_sleep_ms=0"
+
+func endAtOnce() {
+	if name, value, _ := strings.Cut(raceOptions, "="); os.Getenv(name) == "" {
+		_ = os.Setenv(name, value)
+	}
 }
 
 // program is the path of the program under test.

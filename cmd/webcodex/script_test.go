@@ -22,7 +22,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
-			env.Vars = append(env.Vars, "HOME="+home, "XDG_STATE_HOME="+filepath.Join(home, "state"), "GIT_CONFIG_NOSYSTEM=1",
+			env.Vars = append(env.Vars, "HOME="+home, "XDG_STATE_HOME="+filepath.Join(home, "state"), raceOptions, "GIT_CONFIG_NOSYSTEM=1",
 				"GOCACHE="+goCache(t), "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
 			return os.MkdirAll(home, 0o700)
 		},

@@ -21,5 +21,5 @@ func TestStoppedServerLosesNothing(t *testing.T) {
 	if err := h.server.stop(); err != nil {
 		t.Fatal(err)
 	}
-	h.verify(rounds)
+	h.verify("SIGTERM", rounds)
 }
