@@ -13,6 +13,7 @@ import (
 
 	"webcodex/commands/access"
 	"webcodex/commands/aggregate"
+	"webcodex/commands/attention"
 	"webcodex/commands/call"
 	"webcodex/commands/execution"
 	"webcodex/commands/history"
@@ -118,6 +119,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 			printCall(s, l)
 		}
 	}
+	cfg.Ambient = []call.Ambient{attention.New(nil)}
 	srv.kernel = call.NewKernel(cfg)
 	return srv, nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"webcodex/commands/aggregate"
+	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 )
@@ -154,3 +156,12 @@ func (c *Call) settleAfter(ctx context.Context, res Result, err error) {
 
 // mutateTimeout bounds the mutations after the tool.
 const mutateTimeout = 30 * time.Second
+
+// Note is Decide for what an answer's additions leave behind them: the call has its evidence by
+// then, and needs none for this.
+func (c *Call) Note(ctx context.Context, a event.Aggregate, decide aggregate.Decide) (eventlog.Receipt, error) {
+	if err := c.kernel.cfg.Log.Admit(); err != nil {
+		return eventlog.Receipt{}, err
+	}
+	return c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation}, decide)
+}

@@ -39,6 +39,7 @@ var importMap = map[string]entry{
 	"commands/execution": {"the server's half of an execution: offer, grant, result, recovery",
 		[]string{"commands/aggregate", "commands/call", "eventlog", "eventlog/event", "projections/...", "runner/wire", "runner/link/server"}},
 	"commands/access":    {"principals and their tokens, refs: numbers and what they pin", commandMay},
+	"commands/attention": {"messages that ask for acknowledgement, beside other answers", commandMay},
 	"commands/history":   {"what leaves the log and when: carrying, pruning, erasing", commandMay},
 	"commands/retention": {"which Closed Sessions are removed", commandMay},
 	"commands/board":     {"tools over a Session's message board", commandMay},
