@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"webcodex/commands/access"
+	"webcodex/commands/board"
 	"webcodex/commands/call"
 	"webcodex/commands/session"
 	"webcodex/eventlog"
@@ -120,6 +121,8 @@ func sampleOf(s *schema.Schema, name, project, session string) any {
 		return false
 	case len(s.Enum) > 0:
 		return s.Enum[0]
+	case s.Pattern == board.FenceForm:
+		return "wsa1_" + strings.Repeat("0", 43)
 	}
 	return strings.Repeat("a", max(1, s.MinLength))
 }
