@@ -120,13 +120,15 @@ func (a *archive) close() { _ = a.log.Close() }
 
 // steps folds one Session afresh from the log, up to the point, commit by commit.
 func steps(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.Point, fn func(session.Step) error) error {
-	return commits(ctx, log, id, p, func(s session.Stored) error { return fn(session.NewStep(s)) })
+	var from event.Commit
+	return commits(ctx, log, id, p, &from, func(s session.Stored) error { return fn(session.NewStep(s)) })
 }
 
 // asOf is the Session as it was at the point, folded afresh from the log.
 func asOf(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.Point) (session.Summary, error) {
 	var v session.View
-	err := commits(ctx, log, id, p, func(s session.Stored) error {
+	var from event.Commit
+	err := commits(ctx, log, id, p, &from, func(s session.Stored) error {
 		v = v.Apply(s.Seq, s.Hash, s.Commit)
 		return nil
 	})
@@ -135,6 +137,10 @@ func asOf(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.
 	}
 	if last := v.Core.Version; last > 0 && p.Version > last {
 		return session.Summary{}, fault.New(fault.InvalidArguments, "the Session has no version %d, its last one is %d", p.Version, last).WithField("at")
+	}
+	if !v.Core.Exists() && from.Version > 1 {
+		return session.Summary{}, fault.New(fault.InvalidArguments, "what the Session was then has left the log, which holds it from version %d of %s on",
+			from.Version, event.FormatTime(from.At)).WithField("at").WithNext("`webcodex history` says what is kept and why")
 	}
 	if !v.Core.Exists() {
 		return session.Summary{}, fault.New(fault.InvalidArguments, "the Session did not exist yet at that time")
@@ -145,10 +151,12 @@ func asOf(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.
 // errBeyond ends a replay at its point.
 var errBeyond = errors.New("beyond the point")
 
-func commits(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.Point, fn func(session.Stored) error) error {
-	any := false
+// commits gives the Session's commits up to the point; from is the first one that the log holds.
+func commits(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.Point, from *event.Commit, fn func(session.Stored) error) error {
 	err := log.Replay(ctx, eventlog.Range{Aggregate: event.SessionAggregate(id)}, func(e eventlog.Entry) error {
-		any = true
+		if from.Version == 0 {
+			*from = e.Commit
+		}
 		if !p.Includes(e.Commit) {
 			return errBeyond
 		}
@@ -159,7 +167,7 @@ func commits(ctx context.Context, log *eventlog.Log, id event.SessionID, p sessi
 		return nil
 	case err != nil:
 		return err
-	case !any:
+	case from.Version == 0:
 		return fault.New(fault.UnknownSessionID, "no Session has this id").WithNext("`webcodex sessions` lists them")
 	}
 	return nil
