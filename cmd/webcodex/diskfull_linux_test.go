@@ -129,6 +129,10 @@ func TestDiskFillsUnderLoad(t *testing.T) {
 		st, err := askStatus(t.Context(), data)
 		return err == nil && st.Log.Writing && st.Log.Space == eventlog.SpaceOK && len(st.Projects) == 1
 	})
+	// Where none was named too, hosts find it under the port they know.
+	if st, err := askStatus(t.Context(), data); err != nil || st.MCPURL != h.server.ready.MCPURL {
+		t.Errorf("it was at %s and came back at %s (%v)", h.server.ready.MCPURL, st.MCPURL, err)
+	}
 	if err := h.server.stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -22,12 +22,17 @@ const (
 // listen takes the port hosts connect to. With an explicit address it is that one; else the
 // remembered port, or at first the first free one from firstPort. It never picks another in
 // place of a taken one: whoever sits there would get the token of a configured host.
-// remember is the port to keep, 0 for none.
-func listen(explicit string, saved int) (l net.Listener, remember int, err error) {
+// Where the address leaves the port open, the one of the life before, 0 for none, is taken again:
+// its hosts are there. remember is the port to keep, 0 for none.
+func listen(explicit string, saved, before int) (l net.Listener, remember int, err error) {
 	if explicit != "" {
 		addr, err := loopback(explicit)
 		if err != nil {
 			return nil, 0, err
+		}
+		if addr.Port() == 0 && before != 0 {
+			l, err := reopen(netip.AddrPortFrom(addr.Addr(), uint16(before)))
+			return l, 0, err
 		}
 		l, err := listenOn(addr)
 		return l, int(addr.Port()), err

@@ -33,6 +33,7 @@ const (
 type brokenLog struct {
 	err      error
 	projects []string
+	port     int
 }
 
 func (b *brokenLog) Error() string { return b.err.Error() }
@@ -43,6 +44,8 @@ type nextLife struct {
 	Times    int      // lives that a failing disk ended
 	Full     int      // lives that a full disk ended
 	Projects []string // to serve besides its own
+	// Port is where hosts connect, also where none was named; 0: as the flags say.
+	Port int
 }
 
 // restarted tells whether this process is such a next life.
@@ -86,7 +89,7 @@ func comeBack(ctx context.Context, s streams, dir string, life func() error) err
 // lost a write (faults.md 2.2).
 func restart(ctx context.Context, s streams, dir string, why *brokenLog) error {
 	next, _ := restarted()
-	next.Projects = why.projects
+	next.Projects, next.Port = why.projects, why.port
 	wait := restartPause
 	switch {
 	case noRoom(why, dir):

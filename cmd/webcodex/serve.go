@@ -84,7 +84,8 @@ func closedText(n call.Recovered) string {
 
 // listen opens both sockets and builds what answers on them.
 func (s *server) listen(explicit, public string) error {
-	l, port, err := listen(explicit, s.settings.Port)
+	life, _ := restarted()
+	l, port, err := listen(explicit, s.settings.Port, life.Port)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (s *server) wait(ctx context.Context, idleExit time.Duration, ended <-chan 
 	case <-idle:
 		return nil
 	case <-s.log.Failed():
-		return &brokenLog{err: s.log.Err(), projects: s.paths()}
+		return &brokenLog{err: s.log.Err(), projects: s.paths(), port: s.port()}
 	case err := <-ended:
 		return failf(exitFailed, "the server can no longer be reached: %v", cause(err))
 	}

@@ -265,6 +265,14 @@ func (s *server) close() error {
 	return err
 }
 
+// port is where hosts connect.
+func (s *server) port() int {
+	if a, ok := s.tcpListener.Addr().(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return 0
+}
+
 // ready is what a host needs for one Project.
 func (s *server) ready(project string) ready {
 	return ready{Ready: true, MCPURL: "http://" + s.tcpListener.Addr().String() + "/mcp", Token: s.access.Token(), Project: project,
