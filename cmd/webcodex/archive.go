@@ -7,13 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
 
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/mcp"
+	kept "webcodex/projections/history"
 	"webcodex/projections/session"
 	"webcodex/projections/state"
 )
@@ -23,26 +22,9 @@ import (
 type archive struct {
 	log   *eventlog.Log
 	store *session.Store // nil where only the log is read
-	last  *lastCommit
-}
-
-// lastCommit folds the time of the newest commit.
-type lastCommit struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-// Apply implements eventlog.Fold.
-func (l *lastCommit) Apply(_ uint64, _ string, c event.Commit) {
-	l.mu.Lock()
-	l.at = c.At
-	l.mu.Unlock()
-}
-
-func (l *lastCommit) read() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.at
+	// told is what the log says of itself: its times, and whether the clock can be trusted. With a
+	// base it holds what came after its checkpoint.
+	told *kept.Ledger
 }
 
 // openArchive opens the log for reading, with the read models that state.db keeps of it.
@@ -62,8 +44,8 @@ func openLog(ctx context.Context, dir string, o eventlog.Options) (*archive, err
 	if err := mayOpen(dir); err != nil {
 		return nil, err
 	}
-	a := &archive{last: &lastCommit{}}
-	o.Dir, o.ReadOnly, o.Folds, o.Witness = dir, true, []eventlog.Fold{a.last}, witness(ctx, dir)
+	a := &archive{told: kept.New()}
+	o.Dir, o.ReadOnly, o.Folds, o.Witness = dir, true, []eventlog.Fold{a.told}, witness(ctx, dir)
 	var err error
 	a.log, err = eventlog.Open(ctx, o)
 	if errors.Is(err, eventlog.ErrLocked) {

@@ -104,7 +104,7 @@ func settingOf(key string) (setting, bool) {
 // configFlags declares --config and a flag for each setting. The function gives the Config
 // that file, variables and flags make together, and where each value is from.
 func configFlags(fs *flag.FlagSet) func() (effective, error) {
-	file := fs.String("config", "", "configuration `FILE`; default: WEBCODEX_CONFIG, else config.toml in the user's configuration directory")
+	file := configFlag(fs)
 	values := map[string]*string{}
 	for _, s := range configTable {
 		values[s.key] = fs.String(s.flag(), s.show(DefaultConfig()), fmt.Sprintf("`%s`: %s", word(s), s.help))
@@ -118,6 +118,11 @@ func configFlags(fs *flag.FlagSet) func() (effective, error) {
 		}
 		return loadConfig(*file, flags)
 	}
+}
+
+// configFlag declares --config alone.
+func configFlag(fs *flag.FlagSet) *string {
+	return fs.String("config", "", "configuration `FILE`; default: WEBCODEX_CONFIG, else config.toml in the user's configuration directory")
 }
 
 // word is how the usage calls a value.

@@ -18,6 +18,8 @@ import (
 	_ "modernc.org/sqlite" // asked for its version: read models will need a recent one
 
 	"webcodex/eventlog"
+	"webcodex/eventlog/event"
+	kept "webcodex/projections/history"
 )
 
 // check is one line of doctor (shapes.md 5). Only a fail makes doctor's exit code 1.
@@ -77,9 +79,9 @@ may not repair is named with the only way out.`,
 func doctor(ctx context.Context, s streams, dir string, asJSON bool, first ...check) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*doctorTimeout)
 	defer cancel()
-	logChecks, last := checkLog(ctx, dir)
+	logChecks, told := checkLog(ctx, dir)
 	checks := append(first, checkGit(ctx), checkRipgrep(ctx), checkRights(dir), checkSpace(dir), checkSQLite(ctx), checkFileSystem(dir))
-	checks = append(append(checks, logChecks...), checkClock(last))
+	checks = append(append(checks, logChecks...), checkClock(told, time.Now()))
 	checks = append(checks, checkFiles(dir)...)
 	ok := true
 	for _, c := range checks {
@@ -265,18 +267,21 @@ func checkFileSystem(dir string) check {
 	}
 }
 
-// checkClock compares the clock with the newest commit.
-func checkClock(last time.Time) check {
-	now := time.Now()
+// checkClock compares the clock with the newest commit, and tells of a step that nobody confirmed.
+func checkClock(f kept.Facts, now time.Time) check {
 	c := check{"clock", statusOK, now.UTC().Format(time.RFC3339), ""}
-	if last.After(now.Add(clockSkew)) {
+	switch {
+	case f.Newest.After(now.Add(clockSkew)):
 		c.Status = statusWarn
-		c.Detail += fmt.Sprintf(": %s behind the newest commit", last.Sub(now).Round(time.Second))
+		c.Detail += fmt.Sprintf(": %s behind the newest commit", f.Newest.Sub(now).Round(time.Second))
 		c.Fix = "set the clock (time synchronisation on): times in the log go backwards otherwise"
-		return c
-	}
-	if now.Year() < 2025 {
+	case now.Year() < 2025:
 		c.Status, c.Fix = statusFail, "set the clock"
+	case f.Step != nil:
+		c.Status = statusWarn
+		c.Detail += fmt.Sprintf(": the log's times stepped from %s to %s at commit %d, and nothing leaves for its age until somebody looked",
+			localTime(event.FormatTime(f.Step.Before)), localTime(event.FormatTime(f.Step.After)), f.Step.Seq)
+		c.Fix = "set the clock if it is wrong; if it is right: webcodex history --confirm-clock"
 	}
 	return c
 }

@@ -4,27 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"webcodex/eventlog"
-	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	kept "webcodex/projections/history"
 )
 
 // checkLog asks the running server about its log, or reads the log through and checks every
-// chain. It also gives the time of the newest commit, for the clock.
-func checkLog(ctx context.Context, dir string) ([]check, time.Time) {
+// chain. It also gives what the log tells of the clock.
+func checkLog(ctx context.Context, dir string) ([]check, kept.Facts) {
 	if !hasLog(dir) {
-		return []check{{"log", statusOK, "there is no log yet; `webcodex up` creates it", ""}}, time.Time{}
+		return []check{{"log", statusOK, "there is no log yet; `webcodex up` creates it", ""}}, kept.Facts{}
 	}
 	st, err := askStatus(ctx, dir)
 	if err == nil {
-		last, _ := time.Parse(event.TimeForm, st.LastCommit)
-		return judgeLog(st.Log, fmt.Sprintf("open in the running server (pid %d)", st.PID)), last
+		r, _ := askHistory(ctx, dir) // which ends between the two questions: no clock is told
+		return judgeLog(st.Log, fmt.Sprintf("open in the running server (pid %d)", st.PID)), r.Facts
 	}
 	if !errors.Is(err, errNoServer) {
 		return []check{{"log", statusFail, "the server of the data directory does not answer as it should: " + oneLine(err),
-			"restart it with this version of webcodex"}}, time.Time{}
+			"restart it with this version of webcodex"}}, kept.Facts{}
 	}
 	// The files are read first and alone; only a log in which all is well is opened.
 	a, r := (*archive)(nil), eventlog.VerifyReport{}
@@ -34,15 +33,15 @@ func checkLog(ctx context.Context, dir string) ([]check, time.Time) {
 	if err != nil {
 		var x *exitError
 		if errors.As(err, &x) && x.code == exitNoServer {
-			return []check{{"log", statusWarn, oneLine(err), "try again when it has started or ended"}}, time.Time{}
+			return []check{{"log", statusWarn, oneLine(err), "try again when it has started or ended"}}, kept.Facts{}
 		}
-		return damageChecks("log", err), time.Time{}
+		return damageChecks("log", err), kept.Facts{}
 	}
 	if len(r.Damaged) > 0 {
-		return blockChecks("log", r.Damaged), time.Time{}
+		return blockChecks("log", r.Damaged), kept.Facts{}
 	}
 	defer a.close()
-	return judgeLog(a.log.Status(), "read through and checked, no server runs"), a.last.read()
+	return judgeLog(a.log.Status(), "read through and checked, no server runs"), a.told.Facts()
 }
 
 func judgeLog(st eventlog.Status, how string) []check {

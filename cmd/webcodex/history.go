@@ -84,9 +84,10 @@ func historyCommand() command {
 		long: `The log keeps every change for forensic replay until it is older or larger than the history may be;
 then its oldest blocks leave, and what is still alive is carried forward first. Works with and without a running server.
 --confirm-clock says that the server's clock is right: after a step of more than a day nothing leaves for its age until
-somebody looked.`,
+somebody looked. Without a server it tells what one would do that is started by the configuration file and the
+variables alone: the flags of the last one are not known.`,
 		setup: func(fs *flag.FlagSet) action {
-			data, asJSON := dataFlag(fs), jsonFlag(fs)
+			data, file, asJSON := dataFlag(fs), configFlag(fs), jsonFlag(fs)
 			confirm := fs.Bool("confirm-clock", false, "the clock is right: let age decide again what leaves")
 			return func(ctx context.Context, s streams, _ []string) error {
 				dir, err := dataDir(*data)
@@ -98,7 +99,7 @@ somebody looked.`,
 						return err
 					}
 				}
-				r, err := readHistory(ctx, dir)
+				r, err := readHistory(ctx, dir, *file)
 				if err != nil {
 					return err
 				}
@@ -112,14 +113,13 @@ somebody looked.`,
 }
 
 // readHistory asks the running server; without one the log itself tells.
-func readHistory(ctx context.Context, dir string) (history.Report, error) {
-	var r history.Report
-	c, err := connectControl(ctx, dir)
-	if err == nil {
-		defer c.close()
-		return r, c.get(ctx, pathHistory, nil, &r)
-	}
+func readHistory(ctx context.Context, dir, config string) (history.Report, error) {
+	r, err := askHistory(ctx, dir)
 	if !errors.Is(err, errNoServer) {
+		return r, err
+	}
+	e, err := loadConfig(config, nil)
+	if err != nil {
 		return r, err
 	}
 	m := newModels(dir, 0, slog.New(slog.DiscardHandler))
@@ -128,7 +128,16 @@ func readHistory(ctx context.Context, dir string) (history.Report, error) {
 		return r, err
 	}
 	defer a.close()
-	return newPruner(a.log, m, DefaultConfig().History.policy(), 0, nil).Report()
+	return newPruner(a.log, m, e.History.policy(), 0, nil).Report()
+}
+
+func askHistory(ctx context.Context, dir string) (r history.Report, err error) {
+	c, err := connectControl(ctx, dir)
+	if err != nil {
+		return r, err
+	}
+	defer c.close()
+	return r, c.get(ctx, pathHistory, nil, &r)
 }
 
 func confirmClock(ctx context.Context, dir string) error {
