@@ -249,8 +249,29 @@ func (c *chain) breaks(a event.Aggregate, seq uint64, reason string) (Applied, v
 	return Applied{}, broke, nil
 }
 
-// moved takes in a commit that fits. It is also how the committer reports its own.
+// moved takes in a commit that fits, where nobody decides yet: at the start and in a replay.
 func (c *chain) moved(a event.Aggregate, seq uint64, hash string, commit event.Commit, first bool) Applied {
+	out := c.take(a, seq, hash, commit, first)
+	c.ends(out)
+	return out
+}
+
+// ends moves an aggregate's head to a commit that was taken. The committer feeds the folds in
+// between: whoever sees a head sees at least the state that belongs to it, so that nothing is
+// decided on an older one.
+func (c *chain) ends(ap Applied) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := ap.Commit.Aggregate
+	if _, ok := c.young[a]; !ok {
+		delete(c.old, a)
+		a = own(a)
+	}
+	c.young[a] = Head{Version: ap.Commit.Version, Seq: ap.Seq, Hash: ap.Hash}
+}
+
+// take takes in a commit that fits; ends makes it the aggregate's head.
+func (c *chain) take(a event.Aggregate, seq uint64, hash string, commit event.Commit, first bool) Applied {
 	out := Applied{Seq: seq, Hash: hash, Commit: commit, First: first}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,18 +279,13 @@ func (c *chain) moved(a event.Aggregate, seq uint64, hash string, commit event.C
 		c.known++
 		out.Root = seq
 	}
-	if _, ok := c.young[a]; !ok {
-		delete(c.old, a)
-		a = own(a)
-	}
-	c.young[a] = Head{Version: commit.Version, Seq: seq, Hash: hash}
 	follows, whole := c.carries[a].next(seq, commit)
 	switch {
 	case whole:
 		out.Root = follows.from
 		delete(c.carries, a)
 	case !follows.gather.Empty():
-		c.carries[a] = follows
+		c.carries[own(a)] = follows
 	default:
 		delete(c.carries, a)
 	}

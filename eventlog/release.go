@@ -154,11 +154,12 @@ func (c *committer) settle(e *entry) {
 	e.done <- err
 }
 
-// committed moves the chain and feeds the folds.
+// committed feeds the folds, then moves the chain.
 func (l *Log) committed(e *entry) {
-	a := l.chain.moved(e.agg, e.seq, e.hash, e.commit, e.commit.Version == 1)
+	a := l.chain.take(e.agg, e.seq, e.hash, e.commit, e.commit.Version == 1)
 	l.space.add(recordSize(e))
 	l.apply(a)
+	l.chain.ends(a)
 	l.applied.move(e.seq, e.hash)
 }
 

@@ -16,8 +16,8 @@ import (
 // MaxAttempts bounds how often a decision is made again because another writer came first.
 const MaxAttempts = 3
 
-// Writer turns decisions into commits. The lock per aggregate only saves work: the expected
-// sequence is what decides a race, also between servers.
+// Writer turns decisions into commits. The lock per aggregate only saves work, for those who
+// share the Writer: the expected sequence is what decides a race, also between servers.
 type Writer struct {
 	log eventlog.Appender
 	now func() time.Time

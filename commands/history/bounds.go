@@ -23,7 +23,7 @@ const (
 	CarryRate = 4 << 20
 	// carryAttempts is how often a state is read again because a caller wrote between its
 	// parts; the last attempt holds the record's lock over all of them.
-	carryAttempts = 3
+	carryAttempts = 8
 	// fillBytes of one commit that fills up a block.
 	fillBytes = 64 << 10
 	// maxFills bounds the commits that fill up one block: more than the largest block takes.

@@ -50,9 +50,12 @@ func (c *Carrier) Carry(ctx context.Context, a event.Aggregate) (int64, error) {
 func (c *Carrier) attempt(ctx context.Context, a event.Aggregate, hold bool) (int64, error) {
 	cmd := aggregate.Command{Aggregate: a, Actor: c.actor, Reserve: true}
 	var parts []event.CarriedPart
-	read := func(time.Time) (out [][]event.Event, err error) {
+	read := func(_ time.Time, head eventlog.Head) (out [][]event.Event, err error) {
 		if parts, err = c.parts(ctx, a); err != nil {
 			return nil, err
+		}
+		for i := range parts {
+			parts[i].Of = head.Version
 		}
 		n := 1
 		if hold {
@@ -84,8 +87,8 @@ func (c *Carrier) attempt(ctx context.Context, a event.Aggregate, hold bool) (in
 	return bytes, nil
 }
 
-// parts reads the state. It is called under the aggregate's lock, so that the state is that of
-// the commit before the first part.
+// parts reads the state, after the aggregate's end was read: where it is a newer one, the
+// first part loses the race.
 func (c *Carrier) parts(ctx context.Context, a event.Aggregate) ([]event.CarriedPart, error) {
 	for _, s := range c.sources {
 		form, state, ok, err := s(ctx, a)

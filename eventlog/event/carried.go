@@ -35,6 +35,9 @@ type CarriedPart struct {
 	Parts int `json:"parts"`
 	// Data is base64 of this part of the compressed state.
 	Data string `json:"data"`
+	// Of is the version of the aggregate at which the state stands: the first part is the commit
+	// after it, or the parts count for nothing. 0: written before this was said.
+	Of uint64 `json:"of,omitempty"`
 	// Hash is the hex SHA-256 of the whole compressed state, in the last part only.
 	Hash string `json:"hash,omitempty"`
 }
@@ -189,10 +192,10 @@ func (g Gather) Next(c Commit) (Gather, *CarriedState) {
 func (g Gather) follows(version uint64, p CarriedPart) bool {
 	n := len(g.parts)
 	if p.Part != n+1 || p.Parts < p.Part || p.Parts > MaxCarriedParts || (p.Hash != "") != (p.Part == p.Parts) ||
-		len(p.Data) > base64.StdEncoding.EncodedLen(CarriedPartBytes) {
+		len(p.Data) > base64.StdEncoding.EncodedLen(CarriedPartBytes) || p.Of != 0 && p.Of+uint64(p.Part) != version {
 		return false
 	}
-	return n == 0 || g.next == version && g.parts[0].Parts == p.Parts && g.parts[0].State == p.State
+	return n == 0 || g.next == version && g.parts[0].Parts == p.Parts && g.parts[0].State == p.State && g.parts[0].Of == p.Of
 }
 
 // join puts the parts together and checks them; nil: they are not what the hash says.
