@@ -82,7 +82,8 @@ bench:
 soak:
 	@rm -rf $(FIGURES)/soak && mkdir -p $(FIGURES)/soak
 	@echo "WEBCODEX_SOAK=1 $(GO) test -race -count=1 -p 1 -timeout 2h ./..."
-	@$(call figured,soak) WEBCODEX_SOAK=1 $(GO) test -race -count=1 -p 1 -timeout 2h ./...; $(call figures,soak)
+	@$(call figured,soak) WEBCODEX_SOAK=1 $(GO) test -race -count=1 -p 1 -timeout 2h ./... && \
+	$(call figured,soak) WEBCODEX_SOAK=1 $(GO) test -count=1 -run '^TestBytesStayWithinTheirBound$$' -timeout 1h ./commands/history; $(call figures,soak)
 
 generate:
 	$(GO) generate ./...

@@ -148,6 +148,9 @@ func TestBytesStayWithinTheirBound(t *testing.T) {
 	calls, sessions, every, bound := 9_000, 20, 500, int64(block)
 	if soak {
 		calls, sessions, every, bound = 1_000_000, 200, 2000, 3*block
+		if raced {
+			calls = 50_000
+		}
 	}
 	if testing.Short() {
 		calls = 2000
