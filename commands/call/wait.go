@@ -70,3 +70,10 @@ func ownTokens() *token.Keys {
 	}
 	return k
 }
+
+// Waiters is the number of calls that only wait.
+func (k *Kernel) Waiters() int {
+	k.slots.mu.Lock()
+	defer k.slots.mu.Unlock()
+	return k.slots.waiters
+}
