@@ -134,20 +134,26 @@ func projectRoots(dir string) ([]string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var list []struct {
-		Path string `json:"path"`
-	}
+	var roots []string
 	if err == nil {
-		err = json.Unmarshal(body, &list)
+		roots, err = rootsIn(body)
 	}
 	if err != nil {
 		return nil, failf(exitFailed, "%s in the data directory cannot be read: `webcodex doctor` tells more", projectsFile)
 	}
-	var out []string
+	return roots, nil
+}
+
+// rootsIn are the directories that a Runner's list of Projects names.
+func rootsIn(body []byte) (out []string, err error) {
+	var list []struct {
+		Path string `json:"path"`
+	}
+	err = json.Unmarshal(body, &list)
 	for _, p := range list {
 		out = append(out, p.Path)
 	}
-	return out, nil
+	return out, err
 }
 
 // emptyDir makes the directory 0700, or takes an empty one that is ours alone. Made is the
@@ -168,6 +174,10 @@ func emptyDir(to string) (made string, err error) {
 	}
 	if len(entries) > 0 {
 		return "", usagef("the directory is not empty: name one that does not exist")
+	}
+	// Its owner could open it again, also where we could close it for others.
+	if info, err := os.Stat(to); err != nil || !ours(info) {
+		return "", failf(exitAccess, "the directory belongs to another account: name one that does not exist")
 	}
 	if err := os.Chmod(to, 0o700); err != nil {
 		return "", failf(exitAccess, "the directory cannot be made private: %v", short(err))

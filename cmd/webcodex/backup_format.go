@@ -29,6 +29,9 @@ const (
 // projectsFile is the Runner's list of Projects: without it each would get a new name.
 const projectsFile = "runner/projects.json"
 
+// projectsCopy is its name in a backup.
+const projectsCopy = "projects.json"
+
 // smallFiles are copied beside the log: who the owner is, and what the data directory remembers
 // for good. Neither token nor key is among them (faults.md 4).
 var smallFiles = []struct {
@@ -37,7 +40,7 @@ var smallFiles = []struct {
 }{
 	{"owner", "owner", true},
 	{settingsFile, "settings.json", true},
-	{projectsFile, "projects.json", false},
+	{projectsFile, projectsCopy, false},
 }
 
 func smallNames() (out []string) {

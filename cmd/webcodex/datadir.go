@@ -70,13 +70,19 @@ func ownDataDir(dir string) error {
 	case !info.IsDir():
 		return usagef("the data directory is no directory")
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Getuid() {
+	if !ours(info) {
 		return failf(exitAccess, "the data directory belongs to another account: run webcodex as that account or name another with --data")
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return failf(exitAccess, "others may enter the data directory: `chmod 700` it, or name another with --data")
 	}
 	return nil
+}
+
+// ours tells that a directory belongs to this account, which may be root.
+func ours(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Getuid()
 }
 
 // short drops the path from a file error: it was the caller's, and a message is one line.

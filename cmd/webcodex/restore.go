@@ -58,6 +58,9 @@ func restore(ctx context.Context, from, dir string) (manifest, error) {
 	if err := freshDataDir(dir); err != nil {
 		return m, err
 	}
+	if err := restoreApart(from, dir, m); err != nil {
+		return m, err
+	}
 	parent, prefix := filepath.Dir(dir), "."+filepath.Base(dir)+".restoring-"
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return m, failf(exitFailed, "the data directory cannot be created: %w", short(err))
@@ -90,8 +93,47 @@ func restoreError(err error) error {
 	return err
 }
 
-// freshDataDir refuses a directory that holds anything.
+// restoreApart refuses a place in the backup, which would not be one any more, and one in a
+// Project of it, where its tools could read the token.
+func restoreApart(from, dir string, m manifest) error {
+	inside, err := within(from, dir)
+	if err != nil {
+		return err
+	}
+	if inside {
+		return usagef("the data directory would lie in the backup: name another one with --data")
+	}
+	f, ok := m.file(projectsCopy)
+	if !ok {
+		return nil
+	}
+	var body []byte
+	if err := readCopy(from, f, func(r io.Reader) (err error) {
+		body, err = io.ReadAll(io.LimitReader(r, maxSmallFile))
+		return err
+	}); err != nil {
+		return err
+	}
+	roots, err := rootsIn(body)
+	if err != nil {
+		return damagedBackup(projectsCopy)
+	}
+	for _, root := range roots {
+		if inside, err := within(root, dir); err != nil {
+			return err
+		} else if inside {
+			return usagef("the data directory would lie in a Project, where its tools could read it: name another one with --data")
+		}
+	}
+	return nil
+}
+
+// freshDataDir refuses a directory that holds anything, and a link: its name cannot be given to
+// the directory that is made.
 func freshDataDir(dir string) error {
+	if info, err := os.Lstat(dir); err == nil && info.Mode().Type() == fs.ModeSymlink {
+		return usagef("the data directory is a symbolic link: name the directory itself with --data")
+	}
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
