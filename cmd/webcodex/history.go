@@ -23,8 +23,7 @@ func (c HistoryConfig) policy() history.Policy {
 }
 
 // newPruner makes what lets the log's beginning leave.
-func newPruner(log *eventlog.Log, m *models, p history.Policy, rate int64, logger *slog.Logger) *history.Pruner {
-	w := aggregate.NewWriter(log, time.Now)
+func newPruner(log *eventlog.Log, w *aggregate.Writer, m *models, p history.Policy, rate int64, logger *slog.Logger) *history.Pruner {
 	tombstones := func(_ context.Context, a event.Aggregate) (int, []byte, bool, error) { return m.tombstones.Carry(a) }
 	return history.NewPruner(history.Options{Log: log, Living: m.keeper, Ledger: m.kept, Writer: w, Policy: p, Pages: m.refs.Pages,
 		Beyond: m.sessions.Overflowed, Now: time.Now, Logger: logger, Rate: rate,
@@ -128,7 +127,7 @@ func readHistory(ctx context.Context, dir, config string) (history.Report, error
 		return r, err
 	}
 	defer a.close()
-	return newPruner(a.log, m, e.History.policy(), 0, nil).Report()
+	return newPruner(a.log, nil, m, e.History.policy(), 0, nil).Report()
 }
 
 func askHistory(ctx context.Context, dir string) (r history.Report, err error) {

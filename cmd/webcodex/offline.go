@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"webcodex/commands/aggregate"
 	"webcodex/commands/history"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
@@ -35,7 +36,7 @@ func openOffline(ctx context.Context, dir string) (*offlineLog, error) {
 		return nil, err
 	}
 	o.models.serve(o.log)
-	o.pruner = newPruner(o.log, o.models, history.Policy{}, 0, nil)
+	o.pruner = newPruner(o.log, aggregate.NewWriter(o.log, time.Now), o.models, history.Policy{}, 0, nil)
 	return o, nil
 }
 

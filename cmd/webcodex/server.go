@@ -46,6 +46,7 @@ type server struct {
 	public   string
 
 	log    *eventlog.Log
+	writer *aggregate.Writer // what everything of this process decides with
 	models *models
 	store  *session.Store
 	known  *registered.Store
@@ -84,6 +85,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	if err != nil {
 		return nil, err
 	}
+	srv.writer = aggregate.NewWriter(srv.log, time.Now)
 	m.serve(srv.log)
 	defer func() {
 		if err != nil {
@@ -100,14 +102,14 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	if err = srv.startRunner(ctx, f, root); err != nil {
 		return nil, err
 	}
-	srv.remover = retention.New(retention.Options{Writer: aggregate.NewWriter(srv.log, time.Now), Sessions: srv.store, Tombstones: srv.tombstones,
+	srv.remover = retention.New(retention.Options{Writer: srv.writer, Sessions: srv.store, Tombstones: srv.tombstones,
 		Limit: f.cfg.RetainedSessions, Logger: srv.logger})
-	srv.pruner = newPruner(srv.log, m, f.cfg.History.policy(), history.CarryRate, srv.logger)
+	srv.pruner = newPruner(srv.log, srv.writer, m, f.cfg.History.policy(), history.CarryRate, srv.logger)
 	tokens, err := srv.tokenKeys()
 	if err != nil {
 		return nil, err
 	}
-	cfg := call.Config{Tokens: tokens, Epoch: srv.log.Epoch, Log: srv.log, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
+	cfg := call.Config{Tokens: tokens, Epoch: srv.log.Epoch, Log: srv.log, Writer: srv.writer, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
 		Info: func() call.ServerInfo {
 			return call.ServerInfo{Version: thisBuild().Version, StartedAt: srv.started, Log: srv.log.Status()}
 		}}
@@ -135,7 +137,7 @@ func (s *server) tokenKeys() (*token.Keys, error) {
 
 // admitSecond lets in who holds a token of the log, besides the owner.
 func (s *server) admitSecond() {
-	s.second = access.NewTokens(aggregate.NewWriter(s.log, time.Now), s.tokens, s.known.Known, s.access.Principal().Actor, time.Now)
+	s.second = access.NewTokens(s.writer, s.tokens, s.known.Known, s.access.Principal().Actor, time.Now)
 	s.access.Admit(mcp.Second{Tokens: s.tokens, Now: time.Now, Intact: func() error {
 		_, err := s.log.Head(event.AccessAggregate())
 		return err
@@ -151,7 +153,7 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	}
 	actor := s.access.Principal().Actor
 	actor.Credential = "runner"
-	registrar := projects.NewRegistrar(aggregate.NewWriter(s.log, time.Now), s.known, actor)
+	registrar := projects.NewRegistrar(s.writer, s.known, actor)
 	s.fleet, err = execution.New(execution.Options{Bus: bus, Dir: s.dir, Server: s.instance, Now: time.Now, Logger: s.logger,
 		Known: s.known.Known, Register: registrar.Register})
 	if err != nil {

@@ -25,6 +25,9 @@ type Config struct {
 	Refs *access.Refs
 	// Tombstones are of the Sessions that were removed; nil: none ever is.
 	Tombstones *retention.Tombstones
+	// Writer is the one on this log that everything of the process decides with: those who share
+	// it wait for each other instead of losing races. Nil: the Kernel makes its own.
+	Writer *aggregate.Writer
 	// OnClosed is told of a Closed Session that has come to rest, after which there may be one
 	// too many; nil: nobody counts. It cannot change the answer of the call that closed it.
 	OnClosed func(context.Context, session.Core)
@@ -79,7 +82,10 @@ func NewKernel(cfg Config) *Kernel {
 	if cfg.Tokens == nil {
 		cfg.Tokens = ownTokens()
 	}
-	return &Kernel{cfg: cfg, fleet: cfg.Fleet, writer: aggregate.NewWriter(cfg.Log, cfg.Now),
+	if cfg.Writer == nil {
+		cfg.Writer = aggregate.NewWriter(cfg.Log, cfg.Now)
+	}
+	return &Kernel{cfg: cfg, fleet: cfg.Fleet, writer: cfg.Writer,
 		slots: newSlots(), jobs: newJobTable()}
 }
 
