@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -46,8 +47,13 @@ func (l *Log) examine(ctx context.Context, cp checkpoint, has bool) error {
 func (l *Log) examination(cp checkpoint, has bool) *examination {
 	x := &examination{l: l, e: l.evidence, dir: l.dir.blocks(), cp: cp, has: has, durable: cp.Seq}
 	if l.opts.Witness != nil && cp.proves(BaseCheckpoint{Epoch: cp.Epoch}) {
-		if at, ok := l.opts.Witness(); ok && cp.proves(at) {
+		at, err := l.opts.Witness()
+		if cp.proves(at) {
 			x.durable = max(x.durable, at.Seq)
+		}
+		if l.unwitnessed = err != nil; l.unwitnessed {
+			l.log.Warn("log: whether commits are missing from its end is known up to the last checkpoint alone",
+				slog.Uint64("checkpoint", cp.Seq), slog.String("reason", err.Error()))
 		}
 	}
 	return x

@@ -81,9 +81,11 @@ type Options struct {
 	// belongs into the base.
 	Base Base
 	// Witness tells the last commit that something beside the log has seen as durable, and
-	// changes nothing; false: it knows of none. It is asked under the directory's lock after a
-	// stop that was not clean, before JetStream touches a file. Nil: nobody knows.
-	Witness func() (BaseCheckpoint, bool)
+	// changes nothing; zero: it knows of none. An error: it knew of one and cannot tell any more,
+	// so the log's end is held against the checkpoint file alone, with a warning. It is asked
+	// under the directory's lock after a stop that was not clean, before JetStream touches a
+	// file. Nil: nobody knows.
+	Witness func() (BaseCheckpoint, error)
 	// Progress is told now and then how far a long start has come, as sequences.
 	Progress func(done, last uint64)
 	// ScrubEvery is the rest between two passes over all sealed blocks in the background; 0: a

@@ -15,9 +15,10 @@ import (
 // Repair does under the directory's lock what loses nothing: it removes what a stop left half
 // written, puts an index of JetStream's aside that is not the one of the last stop, opens the
 // log, which makes lost meta files again, follows every commit's chain and makes the block
-// ledger again. Beside runs first, for the files of others. Done names what was done, in
-// words. Errors: what Open says; then nothing of the log was changed, and its class (ClassOf)
-// names the only way out.
+// ledger again. Beside runs last, still under the lock, for the files of others: they may be
+// the only witness of a lost end, so nothing of them goes before the log was held against it.
+// Done names what was done, in words. Errors: what Open says; then nothing of the log or
+// beside it was changed, and its class (ClassOf) names the only way out.
 func Repair(ctx context.Context, o Options, beside func() ([]string, error)) (done []string, err error) {
 	d, err := openDir(o.Dir, false)
 	if err != nil {
@@ -27,11 +28,6 @@ func Repair(ctx context.Context, o Options, beside func() ([]string, error)) (do
 	if err == nil {
 		var more []string
 		more, err = d.restoreFormat(o.MaxBytes)
-		done = append(done, more...)
-	}
-	if err == nil && beside != nil {
-		var more []string
-		more, err = beside()
 		done = append(done, more...)
 	}
 	_, _, reason, lerr := d.readLedger()
@@ -51,7 +47,16 @@ func Repair(ctx context.Context, o Options, beside func() ([]string, error)) (do
 	proved := l.evidence.proved.Load()
 	before := l.Status().Evidence
 	damaged := l.Status().Damaged
-	if err := l.Close(); err != nil {
+	if l.unwitnessed {
+		done = append(done, fmt.Sprintf("what is kept beside the log could not tell how far it went: "+
+			"whether commits are missing from its end is unknown beyond sequence %d", cp.Seq))
+	}
+	if beside != nil {
+		var more []string
+		more, err = beside()
+		done = append(done, more...)
+	}
+	if err := errors.Join(err, l.Close()); err != nil {
 		return done, err
 	}
 	if !meta && d.hasMeta() {

@@ -66,6 +66,8 @@ type Log struct {
 	budgetChanged bool
 
 	evidence *evidence // what is known of the block files
+	// unwitnessed: the witness could not tell how far the log went, written by the examination.
+	unwitnessed bool
 
 	applied position // what the folds have seen
 	synced  atomic.Uint64

@@ -17,6 +17,9 @@ type VerifyReport struct {
 	Commits uint64        `json:"commits"` // whose chain was followed
 	Damaged []BlockDamage `json:"damaged"`
 	Records []Damage      `json:"damaged_records"`
+	// EndUnknown: what is kept beside the log could not tell how far it went after a stop that
+	// was not clean, so commits missing from its end are told up to the checkpoint alone.
+	EndUnknown bool `json:"end_unknown,omitempty"`
 }
 
 // OK tells that nothing is damaged.

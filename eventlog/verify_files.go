@@ -33,6 +33,7 @@ func VerifyFiles(ctx context.Context, o Options) (VerifyReport, error) {
 		return r, err
 	}
 	x := l.examination(cp, has)
+	r.EndUnknown = l.unwitnessed
 	_, err = x.look(ctx)
 	if err != nil {
 		if blocks, is := fault.As(err).Details["blocks"].([]BlockDamage); is {

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,12 +65,12 @@ func tornBehind(t *testing.T) (dir string, base *index, whole []byte) {
 	return dir, base, whole[:len(whole)-20]
 }
 
-func witnessOf(t *testing.T, b *index) func() (BaseCheckpoint, bool) {
+func witnessOf(t *testing.T, b *index) func() (BaseCheckpoint, error) {
 	at, err := b.restarted().Checkpoint()
 	if err != nil || at.Seq == 0 {
 		t.Fatalf("the base has nothing: %v", err)
 	}
-	return func() (BaseCheckpoint, bool) { return at, true }
+	return func() (BaseCheckpoint, error) { return at, nil }
 }
 
 // What the read models have seen is missed before JetStream touches a file, by a start and by
@@ -102,6 +103,28 @@ func TestWitnessRefusesBeforeAnythingIsCut(t *testing.T) {
 			t.Errorf("without %v the files are found %+v, %v", step.gone, r, err)
 		}
 		wantSame(t, dir, before)
+	}
+}
+
+// Repair holds the log against its witness before anything beside the log is touched.
+func TestRepairAsksTheWitnessFirst(t *testing.T) {
+	dir, base, _ := tornBehind(t)
+	o := Options{Dir: dir, Witness: witnessOf(t, base)}
+	done, err := Repair(context.Background(), o, func() ([]string, error) {
+		t.Error("what is beside the log was touched")
+		return nil, nil
+	})
+	if f := fault.As(err); err == nil || f.Reason != damageTail || len(done) != 0 {
+		t.Errorf("%v, %v", done, err)
+	}
+	// One that cannot tell any more holds up nobody, and repair says what that leaves unknown.
+	o.Witness = func() (BaseCheckpoint, error) { return BaseCheckpoint{}, errors.New("unreadable") }
+	if r, err := VerifyFiles(context.Background(), o); err != nil || !r.OK() || !r.EndUnknown {
+		t.Errorf("%+v, %v", r, err)
+	}
+	done, err = Repair(context.Background(), o, func() ([]string, error) { return []string{"beside"}, nil })
+	if err != nil || len(done) < 2 || !strings.Contains(done[len(done)-2], "unknown beyond sequence") || done[len(done)-1] != "beside" {
+		t.Errorf("%v, %v", done, err)
 	}
 }
 

@@ -88,13 +88,13 @@ func hasLog(dir string) bool {
 }
 
 // witness lets the log ask state.db how far it went, which is never ahead of the disk.
-func witness(ctx context.Context, dir string) func() (eventlog.BaseCheckpoint, bool) {
-	return func() (eventlog.BaseCheckpoint, bool) {
-		if at, ok := state.Peek(ctx, filepath.Join(dir, stateFile)); ok {
-			return at, true
+func witness(ctx context.Context, dir string) func() (eventlog.BaseCheckpoint, error) {
+	return func() (eventlog.BaseCheckpoint, error) {
+		at, err := state.Peek(ctx, filepath.Join(dir, stateFile))
+		if at.Seq == 0 && mcp.CheckOwner(dir) == nil {
+			at.Seq = 1 // the owner is made after the log's first commit
 		}
-		// The owner is made after the log's first commit.
-		return eventlog.BaseCheckpoint{Seq: 1}, mcp.CheckOwner(dir) == nil
+		return at, err
 	}
 }
 

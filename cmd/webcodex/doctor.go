@@ -56,7 +56,7 @@ as a start does, which after an unclean stop makes JetStream's index and meta fi
 cuts a half written record, copied aside first. webcodex verify reads the files alone. Exit
 status 1 where a check failed.
 With --repair it first does what loses nothing: it makes the block ledger and lost meta files
-again, drops a state.db that cannot be read and removes half written files. Damage that it
+again, puts a state.db aside that cannot be read and removes half written files. Damage that it
 may not repair is named with the only way out.`,
 		setup: func(fs *flag.FlagSet) action {
 			data, asJSON := dataFlag(fs), jsonFlag(fs)

@@ -34,18 +34,22 @@ func repair(ctx context.Context, dir string) []check {
 	return out
 }
 
-// dropReadModels removes a state.db that cannot be read: it is made again from the log.
+// dropReadModels puts a state.db aside that cannot be read: it is made again from the log. It
+// is called when the log was held against what the file had seen of it.
 func dropReadModels(ctx context.Context, dir string) ([]string, error) {
 	path := filepath.Join(dir, stateFile)
 	if _, err := os.Stat(path); err != nil || soundFile(ctx, path) {
 		return nil, nil
 	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, failf(exitFailed, "%s cannot be removed: %v", stateFile, short(err))
+	for _, suffix := range []string{"-wal", ""} {
+		if err := os.Rename(path+suffix, path+".damaged"+suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, failf(exitFailed, "%s cannot be put aside: %v", stateFile, short(err))
 		}
 	}
-	return []string{stateFile + ", which could not be read, was removed; the next start makes it again from the log"}, nil
+	if err := os.Remove(path + "-shm"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, failf(exitFailed, "%s cannot be put aside: %v", stateFile, short(err))
+	}
+	return []string{stateFile + ", which could not be read, was put aside as " + stateFile + ".damaged; the next start makes it again from the log"}, nil
 }
 
 // soundFile asks SQLite whether a file is whole.

@@ -185,7 +185,7 @@ func eraseBegun(dir string, id event.SessionID) bool {
 // forgetCopies takes away what may hold rows or commits beside the log itself. All of it is
 // made again from there.
 func forgetCopies(dir string) error {
-	for _, name := range []string{stateFile, stateFile + "-wal", stateFile + "-shm", stateFile + ".damaged", stateFile + "-spoiled", "log-tail-copy", "log-tail-copy.pending"} {
+	for _, name := range []string{stateFile, stateFile + "-wal", stateFile + "-shm", stateFile + ".damaged", stateFile + ".damaged-wal", stateFile + "-spoiled", "log-tail-copy", "log-tail-copy.pending"} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return failf(exitFailed, "%s in the data directory cannot be removed: %v", name, short(err))
 		}

@@ -95,6 +95,9 @@ func showVerified(s streams, r eventlog.VerifyReport, asJSON bool) error {
 			p.linef("damage %s, record %s at commit %d: %s", d.Reason, d.Aggregate, d.Seq, class.Means)
 		}
 		p.linef("%s", checked(r))
+		if r.EndUnknown {
+			p.linef("%s could not tell how far the log went: whether commits are missing from its end is known up to the last checkpoint alone", stateFile)
+		}
 		if p.err != nil {
 			return p.err
 		}

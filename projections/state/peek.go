@@ -12,16 +12,23 @@ import (
 	"webcodex/eventlog"
 )
 
+// ErrUnknown tells that there is a file whose checkpoint cannot be read.
+var ErrUnknown = errors.New("which commit the read models stood at cannot be read")
+
 // Peek reads which commit the file at path stands at, of whatever version it is, for whoever
-// holds the lock of the data directory; false: it tells nothing. The file and its write-ahead
-// log stay as they are: it proves how far the log went, and the log may be what is damaged.
-func Peek(ctx context.Context, path string) (eventlog.BaseCheckpoint, bool) {
-	f := file{path: path}
-	if why, _, err := f.look(); err != nil || why != "" {
-		return eventlog.BaseCheckpoint{}, false
+// holds the lock of the data directory; zero: there is no file, or nothing in it. The row's own
+// hash decides: it is believed also where the rest of the file is damaged, is marked as spoiled
+// or cut off. The file and its write-ahead log stay as they are: it proves how far the log
+// went, and the log may be what is damaged. Errors: ErrUnknown.
+func Peek(ctx context.Context, path string) (eventlog.BaseCheckpoint, error) {
+	none := eventlog.BaseCheckpoint{}
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return none, nil
+	} else if err != nil {
+		return none, ErrUnknown
 	}
 	u := url.URL{Scheme: "file", Opaque: url.PathEscape(path)}
-	dsn := u.String() + "?mode=ro"
+	dsn := u.String() + "?mode=ro&_pragma=writable_schema(1)" // or a file that is cut off is refused whole
 	if wal, err := os.Stat(path + "-wal"); err != nil || wal.Size() == 0 {
 		dsn += "&immutable=1" // no file is made beside it
 	} else if _, err := os.Lstat(path + "-shm"); errors.Is(err, fs.ErrNotExist) {
@@ -29,14 +36,17 @@ func Peek(ctx context.Context, path string) (eventlog.BaseCheckpoint, bool) {
 	}
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
-		return eventlog.BaseCheckpoint{}, false
+		return none, ErrUnknown
 	}
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(ctx, peekTimeout)
 	defer cancel()
-	f.reader = db
+	f := file{path: path, reader: db}
 	c, _, err := f.checkpoint(ctx)
-	return c, err == nil && c.Seq > 0
+	if err != nil {
+		return none, ErrUnknown
+	}
+	return c, nil
 }
 
 // peekTimeout bounds Peek: without an answer nothing is proved.
