@@ -61,7 +61,7 @@ func (c checkpoint) lostTail(last uint64, boot string) (bool, error) {
 		}
 		return false, fault.New(fault.LogDamaged,
 			"the log ends at sequence %d, but sequence %d was made durable", last, c.Seq).
-			WithReason("tail_lost").WithNext("keep the data directory as it is and restore it from a backup")
+			WithReason(damageTail).WithNext("%s", restoreBackup)
 	}
 	otherBoot := c.Boot == "" || boot == "" || c.Boot != boot
 	return mayLose && otherBoot, nil

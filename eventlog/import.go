@@ -223,5 +223,5 @@ func importAck(ctx context.Context, f jetstream.PubAckFuture, seq uint64) error 
 
 func notTheCopy() error {
 	return fault.New(fault.LogDamaged, "the copy of the log is not the one that its manifest describes").
-		WithReason("foreign_log").WithNext("use another backup")
+		WithReason(damageForeign).WithNext("use another backup")
 }

@@ -194,7 +194,7 @@ func (l *Log) startStream(ctx context.Context, f format, cp checkpoint) (jetstre
 	}
 	if created && len(had) == 0 && cp.Seq > 0 {
 		return none, fault.New(fault.LogDamaged, "the log is gone: sequence %d was made durable and no block is left", cp.Seq).
-			WithReason("log_missing").WithNext("restore the data directory from a backup")
+			WithReason(damageGone).WithNext("restore the data directory from a backup")
 	}
 	// A clean stop left the stream's meta files as an earlier start had made them durable.
 	if created || !cp.Clean || l.budgetChanged {

@@ -75,7 +75,7 @@ func (l *Log) checkStored(ctx context.Context, s jetstream.StreamState, cp check
 	}
 	if hash != cp.Hash {
 		return fault.New(fault.LogDamaged, "sequence %d is not the commit that was made durable there", cp.Seq).
-			WithReason("foreign_log").WithNext("restore the data directory from a backup")
+			WithReason(damageForeign).WithNext("restore the data directory from a backup")
 	}
 	l.checked = BaseCheckpoint{Seq: cp.Seq, Hash: hash}
 	return nil
@@ -164,7 +164,7 @@ func (l *Log) judgeBase(ctx context.Context, s jetstream.StreamState, cp checkpo
 		return at, ResetTailLost, nil
 	case at.Seq > s.LastSeq && cp.proves(at):
 		return at, "", fault.New(fault.LogDamaged, "the log ends at sequence %d, but the read models have seen sequence %d, which was durable", s.LastSeq, at.Seq).
-			WithReason(damageTail).WithNext("keep the data directory as it is and restore it from a backup")
+			WithReason(damageTail).WithNext("%s", restoreBackup)
 	case at.Seq > s.LastSeq:
 		return at, ResetBeyondEnd, nil
 	case at.Seq < s.FirstSeq: // its commit is gone, so nothing can be compared
