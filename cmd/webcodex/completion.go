@@ -54,6 +54,8 @@ func words(c command) string {
 	switch c.name {
 	case "completion":
 		return "bash zsh fish"
+	case "post":
+		return strings.Join(messageKinds(), " ")
 	case "up", "mcp":
 		return ""
 	}
