@@ -39,6 +39,10 @@ func checkFiles(dir string) []check {
 	if hasLog(dir) && mcp.CheckOwner(dir) != nil {
 		fail("owner", "put it back from a copy of the data directory; with a new one every Session belongs to somebody else")
 	}
+	if id := eraseBegun(dir); id != "" {
+		bad = append(bad, check{"files", statusWarn, "an erase was broken off: something of that Session may still be there",
+			"end the server and run `webcodex erase --yes " + string(id) + "` again"})
+	}
 	if bad == nil {
 		return []check{{"files", statusOK, "settings, Projects, key and owner can be read", ""}}
 	}

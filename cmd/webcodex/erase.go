@@ -102,8 +102,8 @@ func (o *offlineLog) erase(ctx context.Context, id event.SessionID) error {
 	if lerr != nil {
 		return lerr
 	}
-	if _, gone := o.models.tombstones.Find(id); err != nil && !gone && last == 0 && !eraseBegun(o.dir, id) {
-		return err
+	if _, gone := o.models.tombstones.Find(id); err != nil && !gone && last == 0 && eraseBegun(o.dir) != id {
+		return fault.New(fault.UnknownSessionID, "no Session has this id, and the log holds nothing of it").WithNext("`webcodex sessions` lists them")
 	}
 	if err := beginErase(o.dir, id); err != nil {
 		return err
@@ -177,9 +177,13 @@ func beginErase(dir string, id event.SessionID) error {
 	return nil
 }
 
-func eraseBegun(dir string, id event.SessionID) bool {
+// eraseBegun is the Session whose erasing has not come to its end; empty: none.
+func eraseBegun(dir string) event.SessionID {
 	body, err := os.ReadFile(filepath.Join(dir, eraseMark))
-	return err == nil && string(body) == string(id)
+	if id := event.SessionID(body); err == nil && id.Valid() {
+		return id
+	}
+	return ""
 }
 
 // forgetCopies takes away what may hold rows or commits beside the log itself. All of it is

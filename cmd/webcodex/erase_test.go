@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"webcodex/eventlog/event"
@@ -79,6 +80,9 @@ func TestEraseWhatRetentionRemoved(t *testing.T) {
 		// As if it had broken off between the log and the read models.
 		if err := beginErase(data, ids[0]); err != nil {
 			t.Fatal(err)
+		}
+		if code, text := told(t, "doctor", "--data", data); code != exitOK || !strings.Contains(text, "webcodex erase --yes "+string(ids[0])) {
+			t.Errorf("%d: %s", code, text)
 		}
 	}
 	if err := os.Remove(filepath.Join(data, eraseMark)); err != nil {
