@@ -5,13 +5,16 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"webcodex/eventlog/event"
+	"webcodex/projections/state"
 )
 
 // says commits to a Session of the world.
@@ -232,5 +235,63 @@ func TestBoardSurvives(t *testing.T) {
 	n := -1
 	if err := db.QueryRowContext(context.Background(), `SELECT count(*) FROM session_message`).Scan(&n); err != nil || n != 0 {
 		t.Fatal(fmt.Sprint(n, " messages of a removed Session are left"), err)
+	}
+}
+
+// A row that is what was written, and was written without its tracking, is not admitted: the
+// log has the message, or nobody.
+//
+// Covers: MSG-42, RES-08
+func TestRowWithoutTrackingIsNotAdmitted(t *testing.T) {
+	for _, strip := range []string{`"place":2,`, `"rev":2,`, `,"duty":2`} {
+		w := three(t)
+		id := sessionNo(0)
+		m := must(w.truth[id].Board.Find(messageNo(2)))(t)
+		row := string(appendMessage(nil, m))
+		less := strings.Replace(row, strip, "", 1)
+		if less == row {
+			t.Fatalf("%s is not in %s", strip, row)
+		}
+		w.exec(`UPDATE session_message SET message = ?, hash = ? WHERE place = 2 AND session = (SELECT num FROM session WHERE id = ?)`,
+			less, state.HashString(less)^ownHash(id), string(id))
+		_, b, err := w.store.LoadBoard(id)
+		if err != nil || w.reread != 1 {
+			t.Fatalf("without %s: %v, %d read again", strip, err, w.reread)
+		}
+		if diff := cmp.Diff(plainly(w.truth[id].Board), plainly(b), empty); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+// The largest board there can be is carried, and comes back as it was.
+func TestTheLargestBoardIsCarried(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	text := make([]rune, MaxMessageChars)
+	h := began("a board")
+	for n := range MaxMessages {
+		for i := range text {
+			text[i] = 0x20000 + rune(random.IntN(0xa6df)) // four bytes each
+		}
+		p := post(n+1, event.MessageNote)
+		p.Text = string(text)
+		h.commit(p)
+	}
+	v := h.view()
+	if m := v.Board.list[7]; len(m.Text) != 4*MaxMessageChars {
+		t.Fatalf("a message of %d bytes", len(m.Text))
+	}
+	form, body := Carry(v)
+	parts, err := event.SplitState(form, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pruned View
+	for i, p := range parts {
+		pruned = pruned.Apply(uint64(1000+i), "h", event.Commit{Aggregate: event.SessionAggregate(testID),
+			Version: v.Core.Version + 1 + uint64(i), At: h.at, Events: []event.Event{event.SessionCarried{Part: p}}})
+	}
+	if diff := cmp.Diff(plainly(v.Board), plainly(pruned.Board), empty); diff != "" || len(parts) < 2 {
+		t.Fatalf("%d parts, %.300s", len(parts), diff)
 	}
 }

@@ -20,6 +20,7 @@ func TestReadersTargetsAndRepairsBesideAWriter(t *testing.T) {
 	id := func(i int) event.SessionID { return event.SessionID(fmt.Sprintf("wc_sess_%032x", i)) }
 	w.exec(`UPDATE session SET core = replace(core, 'session 1', 'session 7') WHERE id = ?`, string(id(1)))
 	w.exec(`UPDATE session_tail SET event = replace(event, 'a.go', 'b.go') WHERE seq = 9 AND session = (SELECT num FROM session WHERE id = ?)`, string(id(2)))
+	w.exec(`UPDATE session_message SET message = replace(message, 'text 2', 'text 7') WHERE session = (SELECT num FROM session WHERE id = ?)`, string(id(0)))
 	var log sync.Mutex // the log in memory is read by repairs
 	w.store.SetSource(func(_ context.Context, id event.SessionID, fn func(Stored) error) error {
 		log.Lock()
@@ -37,7 +38,7 @@ func TestReadersTargetsAndRepairsBesideAWriter(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 4 {
 		wg.Go(func() {
-			seen := map[event.SessionID]uint64{}
+			seen, boards := map[event.SessionID]uint64{}, map[event.SessionID]uint64{}
 			for i := n; ; i++ {
 				select {
 				case <-done:
@@ -47,12 +48,21 @@ func TestReadersTargetsAndRepairsBesideAWriter(t *testing.T) {
 				of := id(i % 3)
 				var c Core
 				var err error
-				if n%2 == 0 {
+				switch n {
+				case 0, 2:
 					c, err = w.store.Target(of)
-				} else {
+				case 1:
 					var v View
 					v, err = w.store.Load(of)
 					c = v.Core
+				default:
+					var b Board
+					c, b, err = w.store.LoadBoard(of)
+					if m, ok := b.Find(messageNo(2)); ok && m.Text != "text 2" || b.Revision < boards[of] {
+						t.Errorf("%s: revision %d after %d, %+v", of, b.Revision, boards[of], m)
+						return
+					}
+					boards[of] = b.Revision
 				}
 				if err != nil || c.ID != of || c.Version < seen[of] || c.Title != fmt.Sprint("session ", i%3) {
 					t.Errorf("%s: version %d after %d, %q, %v %s", of, c.Version, seen[of], c.Title, err, fault.KindOf(err))
@@ -64,9 +74,13 @@ func TestReadersTargetsAndRepairsBesideAWriter(t *testing.T) {
 	}
 	for n := range 40 {
 		v := w.truth[id(n%3)]
+		var e event.Event = event.ContextUpdated{Context: event.ExecutionContext{DefaultCwd: fmt.Sprint(n)}}
+		if n%2 == 0 {
+			e = post(100+n, event.MessageNote)
+		}
 		log.Lock()
 		s := Stored{Seq: uint64(len(w.log) + 1), Hash: fmt.Sprintf("%064x", len(w.log)+1), Commit: event.Commit{Aggregate: event.SessionAggregate(id(n % 3)),
-			Version: v.Core.Version + 1, At: v.Core.UpdatedAt, Events: []event.Event{event.ContextUpdated{Context: event.ExecutionContext{DefaultCwd: fmt.Sprint(n)}}}}}
+			Version: v.Core.Version + 1, At: v.Core.UpdatedAt, Events: []event.Event{e}}}
 		w.log = append(w.log, s)
 		log.Unlock()
 		w.truth[id(n%3)] = v.Apply(s.Seq, s.Hash, s.Commit)
