@@ -29,7 +29,7 @@ func (t Tool) ReadOnly() bool { return t.Spec.Class == call.Observe }
 var (
 	projectArg = schema.Str("From list_projects.", 1, 512)
 	sessionArg = schema.Str("Records this call.", 1, 128)
-	purposeArg = schema.Enum("What it is for; test and validation are kept as proof.", call.Purposes...)
+	purposeArg = schema.Enum("", call.Purposes...)
 	// expectationArg changes how the end is counted, never the result (EXE-29, EXE-33).
-	expectationArg = schema.Enum("Expected result; default success. Evidence only.", evidence.Expectations...)
+	expectationArg = schema.Enum("Default success.", evidence.Expectations...)
 )

@@ -25,8 +25,8 @@ var callRuntimeTool = Tool{
 			return call.Result{}, fault.New(fault.InvalidArguments, "call_runtime_tool is resolved where it arrives").WithField("tool")
 		}},
 	Title: "Call any tool",
-	Description: "Call a tool that is not in this list, by name, with its own arguments; read_tool_manifest lists names and " +
-		"input schemas. The result is the named tool's own. Needs the scopes of the named tool.",
+	Description: "Call a tool that is not in this list, by name, with its own arguments and scopes; read_tool_manifest lists names and " +
+		"input schemas.",
 	Category: "runtime", Direct: true, Destructive: true, OpenWorld: true,
 	Input: schema.Object(
 		schema.Req("tool", schema.Str("Name of the tool, as in read_tool_manifest.", 1, 64)),

@@ -8,8 +8,8 @@ import (
 var getRuntimeStatus = Tool{
 	Spec:  runtime.GetRuntimeStatus,
 	Title: "Runtime status",
-	Description: "Status of the WebCodex server: version, uptime, durability of the log (what acknowledged work survives), room left, " +
-		"connected Runners, counts of Projects and Sessions, and whether new work is accepted.",
+	Description: "Status of the WebCodex server: version, uptime, durability of the log, room left, connected Runners, counts, and " +
+		"whether new work is accepted.",
 	Category: "runtime", Direct: true,
 	Input: schema.Object(),
 }

@@ -7,7 +7,7 @@ import (
 
 // Schemas that the validation tools share.
 var (
-	moduleCwdArg    = schema.Str("Directory; default: the root.", 1, validate.MaxCwdBytes).Bytes(validate.MaxCwdBytes)
+	moduleCwdArg    = schema.Str("Default: the root.", 1, validate.MaxCwdBytes).Bytes(validate.MaxCwdBytes)
 	testTimeoutArg  = schema.Int("Seconds; default 1800.", validate.MinTimeoutSecs, validate.MaxTimeoutSecs)
 	requireTestsArg = schema.Bool("Fail where no test ran.")
 	minTestsArg     = schema.Int("Fail where fewer ran.", 1, validate.MaxMinTests)
@@ -16,9 +16,8 @@ var (
 var goTest = Tool{
 	Spec:  &validate.GoTest,
 	Title: "Run Go tests",
-	Description: "Run Go tests (go test) and get structured results: passed, counts, failed tests with file, line and message, " +
-		"build errors. passed is null where it did not end. A long run goes on as a Job: observe_jobs. stdout leaves " +
-		"passing tests out; stdout_bytes counts all events.",
+	Description: "Run Go tests (go test): passed, counts, failed tests with file, line and message, build errors. passed is null " +
+		"where it did not end. A long run becomes a Job: observe_jobs. stdout leaves passing tests out.",
 	Category: "validation", Direct: true, OpenWorld: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),

@@ -8,8 +8,8 @@ import (
 var listProjectTrackedFiles = Tool{
 	Spec:  &files.Tracked,
 	Title: "List tracked files",
-	Description: "List the files that git tracks, below a path or by globs, page by page. depth folds deeper files into one " +
-		"entry a directory, good for a first look at a large repository.",
+	Description: "List the files that git tracks, below a path or by globs, page by page. depth folds deeper files into one entry a " +
+		"directory.",
 	Category: "files", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),

@@ -14,8 +14,8 @@ func pathArg(desc string, least int) *schema.Schema {
 var readFiles = Tool{
 	Spec:  &files.Read,
 	Title: "Read files",
-	Description: "Read text files by line range, several at once. Gives each file's sha256 for later edits, total_lines, and " +
-		"next_start_line where there is more. Line ends are shown as LF (eol tells the real ones). One answer holds 40,000 characters.",
+	Description: "Read text files by line range, several at once: with the sha256 for later edits, total_lines, next_start_line where " +
+		"there is more. Line ends show as LF (eol tells the real ones).",
 	Category: "files", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),

@@ -9,14 +9,14 @@ import (
 // Schemas that the git tools share.
 var (
 	gitPathArg   = schema.Str("Project-relative path.", 1, git.MaxPathBytes).Bytes(git.MaxPathBytes).Fault(fault.InvalidPath)
-	diffPathsArg = schema.List("Only these files or directories, exact names; default: all.",
+	diffPathsArg = schema.List("Only these files or directories.",
 		gitPathArg, 0, git.MaxDiffPaths)
-	cachedArg = schema.Bool("Staged: the index against HEAD. Default: the working tree against the index.")
-	baseArg   = schema.Str("Full id of the commit to compare from; with head_commit, not with cached.", 1, 64).
+	cachedArg = schema.Bool("The index against HEAD; default: the working tree against it.")
+	baseArg   = schema.Str("Full id; with head_commit, not with cached.", 1, 64).
 			Match(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-	headArg = schema.Str("Full id of the commit to compare to; with base_commit.", 1, 64).
+	headArg = schema.Str("Full id; with base_commit.", 1, 64).
 		Match(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-	continuationArg = schema.Str("next_continuation of the page before, with the same other arguments.", 1, git.MaxContinuation)
+	continuationArg = schema.Str("next_continuation of the page before; all else the same.", 1, git.MaxContinuation)
 )
 
 var readGitDiff = Tool{

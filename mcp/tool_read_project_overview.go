@@ -8,8 +8,8 @@ import (
 var readProjectOverview = Tool{
 	Spec:  &files.Overview,
 	Title: "Look at a project",
-	Description: "Overview of a project by its file names: kinds of project, manifests, instruction and key files, source and " +
-		"test roots, top level, what to read first. A good first call in an unknown repository.",
+	Description: "Overview of a project by its file names: kinds, manifests, instruction and key files, roots, top level, what to read " +
+		"first.",
 	Category: "files", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),

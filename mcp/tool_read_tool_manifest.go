@@ -52,14 +52,14 @@ var readToolManifest = Tool{
 	Spec: &call.Spec{Name: "read_tool_manifest", Scopes: []call.Scope{call.ScopeRuntimeRead}, Plane: call.PlaneRuntime,
 		Class: call.Observe, In: manifestIn{}, Run: runManifest},
 	Title: "Read the tool manifest",
-	Description: "List every tool of this server, those outside of the tool list too: name, description, scopes, effect, hints " +
-		"and input schema. Call what is not in the tool list with call_runtime_tool.",
+	Description: "List every tool of this server: name, description, scopes, effect, hints and input schema. Call what is not in the " +
+		"tool list with call_runtime_tool.",
 	Category: "runtime", Direct: true,
 	Input: schema.Object(
 		schema.Opt("tools", schema.List("Only these tools.", schema.Str("", 1, 64), 0, 50)),
 		schema.Opt("category", schema.Enum("Only this category.", Categories...)),
-		schema.Opt("offset", schema.Knob("Skip this many; next_offset of the page before.")),
-		schema.Opt("limit", schema.Knob("Tools in one page, 1 to 50; default 20."))),
+		schema.Opt("offset", schema.Knob("next_offset of the page before.")),
+		schema.Opt("limit", schema.Knob("1 to 50; default 20."))),
 }
 
 // Categories of tools, in the order of the manifest.

@@ -8,14 +8,14 @@ import (
 var readWorkspaceChanges = Tool{
 	Spec:  &git.WorkspaceChanges,
 	Title: "What is not committed",
-	Description: "Review uncommitted changes in one call: status, lines added and deleted per file against HEAD and, with " +
-		"include_diff, the hunks and the beginning of untracked files. Use it before finishing or committing.",
+	Description: "Review uncommitted changes: status, lines added and deleted per file against HEAD; with include_diff the hunks and " +
+		"the beginning of untracked files. Use it before finishing.",
 	Category: "git", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
 		schema.Opt("session_id", sessionArg),
-		schema.Opt("include_diff", schema.Bool("Also hunks and previews of untracked files.")),
-		schema.Opt("max_hunks", schema.Knob("Hunks, up to 100; default 20.")),
-		schema.Opt("max_hunk_lines", schema.Knob("Lines of one hunk, up to 240; default 80.")),
+		schema.Opt("include_diff", schema.Bool("Default false.")),
+		schema.Opt("max_hunks", schema.Knob("Up to 100; default 20.")),
+		schema.Opt("max_hunk_lines", schema.Knob("Of one hunk, up to 240; default 80.")),
 	),
 }

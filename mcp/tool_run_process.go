@@ -7,10 +7,10 @@ import (
 
 // Schemas that the run tools share.
 var (
-	cwdArg   = schema.Str("Directory; default: the Session's, else the root.", 1, run.MaxCwdBytes).Bytes(run.MaxCwdBytes)
-	stdinArg = schema.Str("Text for stdin; absent: closed.", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
+	cwdArg   = schema.Str("Default: the Session's, else the root.", 1, run.MaxCwdBytes).Bytes(run.MaxCwdBytes)
+	stdinArg = schema.Str("Absent: closed.", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
 			Hint("put larger data into a file of the Project")
-	syncWaitArg = schema.Int("Seconds until it becomes a Job; default 10.", 0, run.MaxSyncWaitSecs)
+	syncWaitArg = schema.Int("Until it becomes a Job; default 10.", 0, run.MaxSyncWaitSecs)
 	timeoutArg  = schema.Int("Seconds; default 60.", int64(run.MinTimeoutSecs), int64(run.MaxTimeoutSecs))
 )
 
@@ -22,21 +22,21 @@ func argsArg(desc string) *schema.Schema {
 var runProcess = Tool{
 	Spec:  &run.RunProcess,
 	Title: "Run a program",
-	Description: "Run one executable with arguments in the project, no shell. A run longer than sync_wait_secs goes on as a " +
-		"Job: follow it with observe_jobs. Never interactive: what asks on a terminal fails. A larger program: run_script.",
+	Description: "Run one executable with arguments in the project, no shell, no terminal. A run longer than sync_wait_secs becomes " +
+		"a Job: observe_jobs. With purpose test or validation its end is kept as proof.",
 	Category: "execution", Direct: true, Destructive: true, OpenWorld: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
 		schema.Opt("session_id", sessionArg),
 		schema.Req("executable", schema.Str("Program name or path.", 1, run.MaxExecutableBytes).Bytes(run.MaxExecutableBytes)),
-		schema.Opt("args", argsArg("Arguments as they are; no quoting, no globbing.")),
+		schema.Opt("args", argsArg("As they are: no quoting, no globbing.")),
 		schema.Opt("cwd", cwdArg),
 		schema.Opt("stdin", stdinArg),
 		schema.Opt("timeout_secs", timeoutArg),
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),
 		schema.Opt("result_expectation", expectationArg),
-		schema.Opt("accepted_exit_codes", schema.List("Exit codes that are results in themselves.",
+		schema.Opt("accepted_exit_codes", schema.List("Codes that are results, not failures.",
 			schema.Int("", 0, run.MaxExitCode), 0, run.MaxAcceptedExitCodes)),
 	),
 }

@@ -16,8 +16,8 @@ var searchFileContext = Tool{
 		schema.Opt("session_id", sessionArg),
 		schema.Req("path", pathArg("Project-relative path.", 1)),
 		schema.Req("pattern", patternArg),
-		schema.Opt("context_before", schema.Knob("Lines before, up to 20; default 5.")),
-		schema.Opt("context_after", schema.Knob("Lines after, up to 20; default 5.")),
+		schema.Opt("context_before", schema.Knob("Up to 20; default 5.")),
+		schema.Opt("context_after", schema.Knob("Up to 20; default 5.")),
 		schema.Opt("limit", schema.Knob("Matches, up to 200; default 50.")),
 	),
 }

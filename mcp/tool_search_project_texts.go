@@ -16,8 +16,8 @@ var (
 var searchProjectTexts = Tool{
 	Spec:  &files.Search,
 	Title: "Search file contents",
-	Description: "Search (grep) the text of the project's files, up to 8 queries at once. Ignored files and .git are left out " +
-		"unless a path names them. Matches come with line numbers and, if asked, context; or only the files, or counts.",
+	Description: "Search (grep) the project's files, up to 8 queries at once: matches with line numbers and context, or only files or " +
+		"counts. Ignored files are left out unless a path names them.",
 	Category: "files", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
@@ -27,8 +27,8 @@ var searchProjectTexts = Tool{
 			schema.Opt("path", pathArg("File or directory; default: all.", 0)),
 			schema.Opt("include_globs", globsArg("Only these files, e.g. *.go or src/**.")),
 			schema.Opt("exclude_globs", globsArg("Not these.")),
-			schema.Opt("context_before", schema.Knob("Lines before, up to 20; default 0.")),
-			schema.Opt("context_after", schema.Knob("Lines after, up to 20; default 0.")),
+			schema.Opt("context_before", schema.Knob("Up to 20; default 0.")),
+			schema.Opt("context_after", schema.Knob("Up to 20; default 0.")),
 			schema.Opt("result_mode", schema.Enum("Default: matches.", files.SearchModes...)),
 			schema.Opt("limit", schema.Knob("Matches or files, up to 200; default 50.")),
 			schema.Opt("timeout_secs", schema.Knob("1 to 120; default 30.")),

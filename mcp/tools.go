@@ -11,6 +11,7 @@ var tools = []Tool{
 	readSessionSummary,
 	readSessionHandoff,
 	finishCodingTask,
+	readValidationSummary,
 	postSessionMessage,
 	listSessionMessages,
 	readSessionDiscussion,

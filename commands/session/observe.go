@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func observeStart(ctx context.Context, c *call.Call) bootstrap {
 	if c.Target != nil && offers(c, wire.OpObserveNavigation) {
 		go func() { told <- observeNavigation(ctx, c) }()
 	}
-	b := bootstrap{workspace: observe(ctx, c, true), navigation: SemanticNavigation{Status: NavigationNotObserved}}
+	b := bootstrap{workspace: observe(ctx, c, wire.ObserveWorkspaceIn{Instructions: true}), navigation: SemanticNavigation{Status: NavigationNotObserved}}
 	select {
 	case b.navigation = <-told:
 	default:
@@ -73,14 +74,14 @@ func observeNavigation(ctx context.Context, c *call.Call) SemanticNavigation {
 
 // observe asks the Runner about the working tree; a Runner that cannot tell makes the
 // observation unavailable, never the call fail.
-func observe(ctx context.Context, c *call.Call, instructions bool) wire.ObserveWorkspaceOut {
+func observe(ctx context.Context, c *call.Call, in wire.ObserveWorkspaceIn) wire.ObserveWorkspaceOut {
 	unavailable := wire.ObserveWorkspaceOut{Status: wire.WorkspaceUnavailable, Reason: "runner_unavailable", Conflicts: []string{}}
 	if c.Target == nil {
 		return unavailable
 	}
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
-	out, err := call.Ask[wire.ObserveWorkspaceOut](ctx, c, wire.OpObserveWorkspace, wire.ObserveWorkspaceIn{Instructions: instructions})
+	out, err := call.Ask[wire.ObserveWorkspaceOut](ctx, c, wire.OpObserveWorkspace, in)
 	if err != nil {
 		return unavailable
 	}
@@ -94,7 +95,10 @@ func bounded(w wire.ObserveWorkspaceOut) wire.ObserveWorkspaceOut {
 	default:
 		w.Status, w.Reason = wire.WorkspaceUnavailable, "runner_answer_invalid"
 	}
-	w.Reason, w.Branch, w.Head = name(w.Reason), name(w.Branch), name(w.Head)
+	w.Reason, w.Branch, w.Head, w.TreeReason = name(w.Reason), name(w.Branch), name(w.Head), name(w.TreeReason)
+	if len(w.Tree) != 2*sha256.Size || strings.Trim(w.Tree, "0123456789abcdef") != "" {
+		w.Tree = ""
+	}
 	w.ConflictCount, w.ChangedFiles = max(w.ConflictCount, len(w.Conflicts)), max(w.ChangedFiles, 0)
 	kept := []string{}
 	for room, i := maxConflictBytes, 0; i < len(w.Conflicts); i++ {

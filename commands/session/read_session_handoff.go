@@ -50,13 +50,18 @@ func asked(flag *bool) bool { return flag == nil || *flag }
 // snapshot gathers what the views are made of. The working tree is asked for only where it
 // was requested (HND-29); a Session that moved on meanwhile is said to have (HND-35).
 func snapshot(ctx context.Context, c *call.Call, s session.Snapshot) (session.View, session.Snapshot, error) {
+	if s.IncludeValidation { // before the fence, which its own ends do not trip (HND-40)
+		if err := c.Reconcile(ctx, c.Session.ID); err != nil {
+			return session.View{}, s, err
+		}
+	}
 	before, err := c.Sessions().Load(c.Session.ID)
 	if err != nil {
 		return session.View{}, s, err
 	}
 	s.Server = c.Server()
 	if s.IncludeWorkspace {
-		s.Workspace = workspaceOf(observe(ctx, c, false))
+		s.Workspace = workspaceOf(observe(ctx, c, wire.ObserveWorkspaceIn{Tree: s.IncludeValidation}))
 	}
 	after, err := c.Sessions().Load(c.Session.ID)
 	if err != nil {
@@ -68,7 +73,7 @@ func snapshot(ctx context.Context, c *call.Call, s session.Snapshot) (session.Vi
 
 func workspaceOf(w wire.ObserveWorkspaceOut) *session.Workspace {
 	return &session.Workspace{Status: w.Status, Reason: w.Reason, Branch: w.Branch, Head: w.Head, Conflicts: w.ConflictCount,
-		ChangedFiles: w.ChangedFiles}
+		ChangedFiles: w.ChangedFiles, Tree: w.Tree, TreeReason: w.TreeReason}
 }
 
 // projectName is the Project as callers name it, empty for a Session without one.

@@ -311,9 +311,9 @@ func TestValidationStatus(t *testing.T) {
 		"zero tests resolve nothing":     {run(fail, zero), "failed", "zero_tests"},
 		"zero tests prove nothing":       {run(zero), "unavailable", "zero_tests"},
 		"no result":                      {run(pass, unproven), "unavailable", "unproven"},
-		"expected failure is neutral":    {run(pass, expected), "passed", "expected_failure"},
-		"expected failure alone":         {run(expected), "not_run", "expected_failure"},
-		"expected failure fixes nothing": {run(fail, expected), "failed", "expected_failure"},
+		"expected failure is neutral":    {run(pass, expected), "passed", "failed"},
+		"expected failure alone":         {run(expected), "not_run", "failed"},
+		"expected failure fixes nothing": {run(fail, expected), "failed", "failed"},
 	} {
 		outcome := ""
 		if c.got.Latest != nil {

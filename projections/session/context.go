@@ -40,7 +40,7 @@ func newTaskContext(v View, ev evidence) TaskContext {
 	c := TaskContext{Boundary: boundary(v, ev), Relevant: newList(files, MaxBriefRelevant),
 		Locations: Section{statusUnavailable, codeLocations}}
 	if r := ev.repeated; r != nil {
-		c.Repeated = &RepeatedFailure{Name: r.failure().Name, Count: r.count, LastEventID: r.id}
+		c.Repeated = &RepeatedFailure{Name: r.name(), Count: r.count, LastEventID: r.id}
 	}
 	within(&c, MaxContextBytes, c.shed)
 	return c

@@ -1,11 +1,9 @@
 package session
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"webcodex/eventlog/event"
@@ -21,76 +19,14 @@ type evidence struct {
 	latest   *Item    // newest retained instruction
 	runs     []run    // validation runs, oldest first
 	failures []run    // unresolved, newest first
+	resolved []fixed  // failures that a later pass resolved, newest failure first
+	gaps     int      // runs whose evidence has a gap (VAL-15)
 	repeated *repeat
+	proof    *run // the newest proven pass
 	// unknown outcomes that no later proven pass has overtaken, oldest first
 	unknown []Unknown
 	// passed is the version of the newest proven pass that is retained, 0: none
 	passed uint64
-}
-
-// run is one finished validation.
-type run struct {
-	seq         uint64
-	version     uint64
-	id          event.EventID
-	at          time.Time
-	call        event.CallID
-	tool        string
-	expectation string
-	input       event.Input // of its start, empty where that has left the tail
-	event.Validation
-}
-
-type repeat struct {
-	run
-	count int
-}
-
-type identity struct{ tool, target, scope string }
-
-func (r run) identity() identity { return identity{r.tool, r.TargetID, r.Scope} }
-
-// neutral runs met a declared failure: neither a pass nor a failure (VAL-02).
-func (r run) neutral() bool { return r.expectation == "matched_expected_failure" }
-
-func (r run) failed() bool { return !r.neutral() && r.Passed != nil && !*r.Passed }
-
-// proves reports a pass that counts as proof: a pass of zero tests proves and resolves
-// nothing (VAL-18).
-func (r run) proves() bool { return !r.neutral() && r.Passed != nil && *r.Passed && !r.ZeroTests }
-
-// again are the arguments that run the same validation once more, as far as they are stored:
-// its identity is made of them, so that only then a pass resolves the failure.
-func (r run) again(args map[string]any) map[string]any {
-	in := r.input
-	switch {
-	case len(in.Packages) == 0:
-	case r.tool == "cargo_test":
-		args["package"] = in.Packages[0]
-	default:
-		args["packages"] = in.Packages
-	}
-	if len(in.Features) > 0 {
-		args["features"] = in.Features
-	}
-	for _, f := range in.Flags {
-		args[f] = true
-	}
-	if in.Cwd != "" {
-		args["cwd"] = in.Cwd
-	}
-	if in.Purpose != "" {
-		args["purpose"] = in.Purpose
-	}
-	return args
-}
-
-// missing tells that again cannot say everything.
-func (r run) missing() string {
-	if !r.input.Partial {
-		return ""
-	}
-	return "; add what narrowed that call (its filter): it is not stored"
 }
 
 // semantic drops the recorder events of requests whose business pair is in the same tail, so
@@ -136,11 +72,11 @@ func gather(v View) evidence {
 			}
 			done.add(&e)
 			if e.Validation != nil {
-				ev.runs = append(ev.runs, runOf(v, it, e.Call, e.Tool, e.Expectation, *e.Validation))
+				ev.runs = append(ev.runs, runOf(v, it, e.Call, e.Tool, e.Expectation, e.FailureKind, *e.Validation))
 			}
 		case KindValidationJobDone:
 			if e, ok := it.Event().(event.ExecutionFinished); ok && e.Validation != nil {
-				ev.runs = append(ev.runs, runOf(v, it, e.Call, e.Tool, e.Expectation, *e.Validation))
+				ev.runs = append(ev.runs, runOf(v, it, e.Call, e.Tool, e.Expectation, e.FailureKind, *e.Validation))
 			}
 		case KindToolCallStarted, KindSessionClosed, KindContextUpdated: // say nothing about what was tried or tested
 		}
@@ -150,11 +86,6 @@ func gather(v View) evidence {
 	ev.startRuns()
 	ev.resolve(v.Core)
 	return ev
-}
-
-func runOf(v View, it *Item, call event.CallID, tool, expectation string, done event.Validation) run {
-	return run{seq: it.Seq, version: it.Version, id: it.ID(v.Core.ID), at: it.At, call: call, tool: tool, expectation: expectation,
-		Validation: done}
 }
 
 // startRuns gives each run the input of its start, as far as that is retained.
@@ -184,12 +115,14 @@ func (ev *evidence) startRuns() {
 // focused reads looked at, newest first, each once. It is fed the newest first.
 type work struct {
 	counts                  Counts
+	expected                Expected
 	changed, recent         []string
 	seenChanged, seenRecent map[string]bool
 }
 
 func (w *work) add(e *event.ToolCallFinished) {
 	w.counts.add(e)
+	w.expected.add(e)
 	w.changed = fresh(w.changed, &w.seenChanged, e.Changed)
 	if e.Status == event.StatusSucceeded && explores[e.Tool] {
 		w.recent = fresh(w.recent, &w.seenRecent, e.Observed)
@@ -208,39 +141,6 @@ func fresh(list []string, seen *map[string]bool, paths []string) []string {
 		list = append(list, p)
 	}
 	return list
-}
-
-// resolve walks the runs in order: a failure stays until a proven pass of the same identity.
-func (ev *evidence) resolve(c Core) {
-	open := map[identity]run{}
-	task := map[identity]int{} // failures since the newest instruction (HND-43)
-	for _, r := range ev.runs {
-		switch {
-		case r.failed():
-			open[r.identity()] = r
-			if ev.latest != nil && r.seq > ev.latest.Seq {
-				task[r.identity()]++
-			}
-		case r.proves():
-			delete(open, r.identity())
-			ev.passed = r.version
-		}
-	}
-	for _, u := range c.Unknown {
-		if u.Version > ev.passed {
-			ev.unknown = append(ev.unknown, u)
-		}
-	}
-	for _, r := range open {
-		ev.failures = append(ev.failures, r)
-	}
-	slices.SortFunc(ev.failures, func(a, b run) int { return cmp.Compare(b.seq, a.seq) })
-	for _, r := range ev.failures {
-		if n := task[r.identity()]; n >= 2 {
-			ev.repeated = &repeat{r, n}
-			break
-		}
-	}
 }
 
 // relative reports whether p may be shown as a path of the Project: no root, no way out, no

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"webcodex/eventlog/event"
 )
@@ -21,15 +23,25 @@ type Feedback struct {
 // Attempt is the work since the newest retained instruction, or, where that has left the
 // tail, all that is retained; then it says so.
 type Attempt struct {
-	Boundary    Boundary      `json:"boundary"`
-	Range       EventRange    `json:"event_range"`
-	Instruction *Excerpt      `json:"instruction"`
-	Activity    Counts        `json:"activity"`
-	Changes     List[string]  `json:"changes"`
-	Exploration Exploration   `json:"exploration"`
-	Failures    List[Failure] `json:"failures"`
-	Validation  Section       `json:"validation"`
-	Jobs        JobAttention  `json:"jobs"`
+	Boundary    Boundary     `json:"boundary"`
+	Range       EventRange   `json:"event_range"`
+	Instruction *Excerpt     `json:"instruction"`
+	Activity    Counts       `json:"activity"`
+	Expected    Expected     `json:"expectations"`
+	Changes     List[string] `json:"changes"`
+	Exploration Exploration  `json:"exploration"`
+	// Failures are those that are unresolved now, whenever they came up (VAL-24).
+	Failures   List[Failure]     `json:"failures"`
+	Validation AttemptValidation `json:"validation"`
+	Jobs       JobAttention      `json:"jobs"`
+}
+
+// AttemptValidation is where validation stands after the attempt.
+type AttemptValidation struct {
+	Section
+	Latest *Run `json:"latest"`
+	// Gaps are runs whose evidence has a gap: no failure of the code (VAL-15).
+	Gaps int `json:"evidence_gaps"`
 }
 
 // EventRange is where the attempt lies in the Session's event count.
@@ -64,7 +76,7 @@ func newFeedback(v View, ev evidence, s Snapshot, paths int) Feedback {
 		a.Range.First = v.Tail.First()
 	}
 	of := ev.since(a.Range.First)
-	a.Activity = of.counts
+	a.Activity, a.Expected = of.counts, of.expected
 	a.Changes, a.Exploration = newList(of.changed, paths), Exploration{b.Complete, newList(of.recent, paths)}
 	if ev.latest != nil {
 		a.Instruction = shown(ev.latest.Event().(event.InstructionAccepted).Text, false, MaxAttemptChars)
@@ -72,16 +84,14 @@ func newFeedback(v View, ev evidence, s Snapshot, paths int) Feedback {
 	f := Feedback{Status: statusAvailable, Deterministic: true, Attempt: &a}
 	if s.IncludeValidation {
 		a.Validation.Status, a.Validation.ReasonCode = ev.validationStatus(v)
-		failures := make([]Failure, len(ev.failures))
-		for i, r := range ev.failures {
-			failures[i] = r.failure()
+		a.Validation.Gaps = ev.gaps
+		if n := len(ev.runs); n > 0 {
+			latest := ev.runs[n-1].show(s.tree())
+			a.Validation.Latest = &latest
 		}
-		a.Failures = newList(failures, MaxFeedbackFailures)
-		if len(ev.runs) > 0 {
-			f.Delta = delta(ev.runs)
-		}
+		a.Failures, f.Delta = newList(ev.cases(), MaxFeedbackFailures), ev.delta()
 	} else {
-		a.Validation = Section{statusNotRequested, codeValidationSkipped}
+		a.Validation.Section = Section{statusNotRequested, codeValidationSkipped}
 		f.Delta = &Delta{Status: statusUnavailable, ReasonCode: codeValidationSkipped}
 	}
 	f.Suggested = suggested(v, ev, s)
@@ -89,15 +99,18 @@ func newFeedback(v View, ev evidence, s Snapshot, paths int) Feedback {
 	return f
 }
 
-// suggested puts a concrete failure first (CON-07).
+// suggested puts a concrete failure first, and names it (CON-07).
 func suggested(v View, ev evidence, s Snapshot) []Action {
 	b := Brief{Workspace: briefWorkspace(s), Validation: briefValidation(v, ev, s)}
 	all := nextActions(v, ev, s, b)
-	if len(ev.failures) > 0 {
-		name := ev.failures[0].tool
-		if i := slices.IndexFunc(all, func(a Action) bool { return a.Tool == toolName(name) }); i > 0 {
+	if s.IncludeValidation && len(ev.failures) > 0 {
+		f := ev.failures[0]
+		why := fmt.Sprintf("unresolved failure of %s", f.told())
+		if i := slices.IndexFunc(all, func(a Action) bool { return strings.HasPrefix(a.Why, why) }); i >= 0 {
 			failed := all[i]
 			all = slices.Insert(slices.Delete(all, i, i+1), 0, failed)
+		} else if len(all) > 0 { // the Session takes no run any more
+			all[0].Why = why + ": " + all[0].Why
 		}
 	}
 	return append([]Action{}, all[:min(len(all), MaxFeedbackActions)]...)

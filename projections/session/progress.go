@@ -45,6 +45,11 @@ func (s Snapshot) conflicted() bool {
 // unproven reports changes without a later proven pass. Commands may change files without a
 // recorded path: where the tree is dirty, they ran, and nothing ever passed, that counts too.
 func (ev evidence) unproven(v View, s Snapshot) bool {
+	if ev.proof != nil {
+		if stale := ev.proof.stale(s.tree()); stale != nil {
+			return *stale // the files themselves tell
+		}
+	}
 	if v.Core.Edited && ev.passed <= v.Core.ChangedVersion {
 		return true
 	}
@@ -79,7 +84,7 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 	add(has && len(ev.unknown) > 0, "read_workspace_changes", project(), unknownWhy(ev.unknown))
 	if has && len(ev.failures) > 0 {
 		f := ev.failures[0]
-		add(true, toolName(f.tool), f.again(project()), fmt.Sprintf("unresolved failure of %s (%d tests failed): fix it and run the same validation again%s", f.failure().Name, f.TestsFailed, f.missing()))
+		add(true, toolName(f.tool), f.again(project()), fmt.Sprintf("unresolved failure of %s (%d tests failed): fix it and run the same validation again%s", f.told(), f.TestsFailed, f.missing()))
 	}
 	if has && len(ev.failures) == 0 && ev.unproven(v, s) {
 		tool, args, why := "read_workspace_changes", project(), "files changed and no later validation passed; review them, then run the Project's tests"

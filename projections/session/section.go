@@ -108,6 +108,9 @@ type Workspace struct {
 	Conflicts int
 	// ChangedFiles counts changed, conflicted and untracked files.
 	ChangedFiles int
+	// Tree is the identity of the files (event.Binding.Tree), empty where nobody could tell it;
+	// TreeReason then says why.
+	Tree, TreeReason string
 }
 
 // Workspace statuses that tell something.
@@ -119,6 +122,14 @@ const (
 
 func (w *Workspace) seen() bool {
 	return w != nil && (w.Status == workspaceClean || w.Status == workspaceDirty || w.Status == workspaceBlocked)
+}
+
+// tree is the identity of the files as they are now, empty where it is not known.
+func (s Snapshot) tree() string {
+	if !s.IncludeWorkspace || !s.Workspace.seen() {
+		return ""
+	}
+	return s.Workspace.Tree
 }
 
 // Snapshot is what a caller observed beside the Session. The views below are pure functions

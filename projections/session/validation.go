@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"webcodex/eventlog/event"
+	"webcodex/internal/redact"
 )
 
 // Validation statuses of a brief (HND-30).
@@ -23,38 +24,41 @@ type BriefValidation struct {
 	Delta      *Delta        `json:"delta"`
 }
 
-// Run is one validating run. Its outcome is passed, failed, expected_failure (neutral),
-// zero_tests, or unproven where the run ended without a result.
+// Run is one validating run. Three facts stand apart and never rewrite each other (VAL-01):
+// what came out, whether that is what its caller expected, and whether validation passed.
 type Run struct {
-	EventID      event.EventID `json:"event_id"`
-	At           string        `json:"at"`
-	Tool         string        `json:"tool"`
-	Kind         string        `json:"kind"`
-	TargetID     string        `json:"target_id"`
-	Outcome      string        `json:"outcome"`
-	TestsRun     int           `json:"tests_run"`
-	TestsFailed  int           `json:"tests_failed"`
-	TestsSkipped int           `json:"tests_skipped"`
+	EventID  event.EventID `json:"event_id"`
+	At       string        `json:"at"`
+	Tool     string        `json:"tool"`
+	Kind     string        `json:"kind"`
+	TargetID string        `json:"target_id"`
+	// Outcome is passed, failed, zero_tests, insufficient_tests, not_a_module, or unproven where
+	// the run ended without a result.
+	Outcome string `json:"outcome"`
+	// Expectation is the expectation result, and Met whether it was met; null where no program
+	// classified the run.
+	Expectation string `json:"expectation_result"`
+	Met         *bool  `json:"expectation_met"`
+	// Passed: it proves a pass.
+	Passed       bool `json:"validation_passed"`
+	TestsRun     int  `json:"tests_run"`
+	TestsFailed  int  `json:"tests_failed"`
+	TestsSkipped int  `json:"tests_skipped"`
+	// Stale: the files are other ones by now; null where that cannot be told.
+	Stale *bool `json:"stale"`
 }
 
-// Failure is an unresolved failure identity: no later proven pass of the same tool, target
-// and scope is retained.
+// Failure is an unresolved failure identity: no later proven pass of the same tool and target is
+// retained.
 type Failure struct {
-	Kind        string        `json:"kind"` // test, or unknown where no failed test was counted (VAL-24)
-	Name        string        `json:"name"` // tool, packages and target
+	Kind        string        `json:"kind"` // test, diagnostic, or unknown where nothing was named (VAL-24)
+	Name        string        `json:"name"` // of the test or the place, else tool, packages and target
+	File        string        `json:"file,omitempty"`
+	Line        int           `json:"line,omitempty"`
+	TargetID    string        `json:"target_id,omitempty"`
 	EventID     event.EventID `json:"event_id"`
 	At          string        `json:"at"`
 	TestsFailed int           `json:"tests_failed"`
-}
-
-// Delta compares the latest run with the one before it of the same identity (VAL-19…21).
-type Delta struct {
-	Status     string `json:"status"`
-	ReasonCode string `json:"reason_code,omitempty"`
-	Passed     *int   `json:"passed_delta,omitempty"`
-	Failed     *int   `json:"failed_delta,omitempty"`
-	Ignored    *int   `json:"ignored_delta,omitempty"`
-	Total      *int   `json:"total_delta,omitempty"`
 }
 
 func briefValidation(v View, ev evidence, s Snapshot) BriefValidation {
@@ -62,15 +66,12 @@ func briefValidation(v View, ev evidence, s Snapshot) BriefValidation {
 	if !s.IncludeValidation {
 		return out
 	}
-	failures := make([]Failure, len(ev.failures))
-	for i, r := range ev.failures {
-		failures[i] = r.failure()
-	}
-	out.Failures = newList(failures, MaxBriefFailures)
+	out.Failures = newList(ev.cases(), MaxBriefFailures)
 	if n := len(ev.runs); n > 0 {
-		latest := ev.runs[n-1].show()
+		latest := ev.runs[n-1].show(s.tree())
 		out.Latest = &latest
-		out.Delta = delta(ev.runs)
+		out.Delta = ev.delta()
+		out.Delta.Comparison = nil
 	}
 	out.Status, out.ReasonCode = ev.validationStatus(v)
 	return out
@@ -97,71 +98,76 @@ func (ev evidence) validationStatus(v View) (status, reason string) {
 	return validationNotRun, ""
 }
 
+// outcome is what came out, whatever was expected.
 func (r run) outcome() string {
 	switch {
-	case r.neutral():
-		return "expected_failure"
-	case r.failed():
+	case r.gap():
+		return r.failureKind
+	case r.Passed == nil:
+		return "unproven"
+	case !*r.Passed:
 		return "failed"
-	case r.proves():
-		return "passed"
 	case r.ZeroTests:
 		return "zero_tests"
 	default:
-		return "unproven"
+		return "passed"
 	}
 }
 
-func (r run) show() Run {
+// met tells whether the run came out as its caller declared.
+func (r run) met() *bool {
+	switch r.expectation {
+	case event.ExpectationMatched:
+		return new(true)
+	case event.UnexpectedFailure, event.ExpectationMismatch, event.UnexpectedSuccess:
+		return new(false)
+	}
+	if r.Passed != nil && *r.Passed { // success, as is expected where nothing is declared
+		return new(true)
+	}
+	return nil
+}
+
+func (r run) show(tree string) Run {
 	return Run{EventID: r.id, At: event.FormatTime(r.at), Tool: toolName(r.tool), Kind: atom(r.Kind), TargetID: atom(r.TargetID),
-		Outcome: r.outcome(), TestsRun: r.TestsRun, TestsFailed: r.TestsFailed, TestsSkipped: r.TestsSkipped}
+		Outcome: r.outcome(), Expectation: atom(r.expectation), Met: r.met(), Passed: r.proves(),
+		TestsRun: r.TestsRun, TestsFailed: r.TestsFailed, TestsSkipped: r.TestsSkipped, Stale: r.stale(tree)}
 }
 
-func (r run) failure() Failure {
-	kind := "unknown"
+// cases are the unresolved failure identities, those of the newest run first.
+func (ev evidence) cases() []Failure {
+	var out []Failure
+	for _, r := range ev.failures {
+		out = append(out, r.cases()...)
+	}
+	return out
+}
+
+// cases are what failed in a run by name; a run that named nothing is one itself.
+func (r run) cases() []Failure {
+	base := Failure{Kind: event.FailureUnknown, Name: r.name(), TargetID: atom(r.TargetID), EventID: r.id, At: event.FormatTime(r.at),
+		TestsFailed: r.TestsFailed}
 	if r.TestsFailed > 0 {
-		kind = "test"
+		base.Kind = event.FailureTest
 	}
-	name := toolName(r.tool)
-	if len(r.input.Packages) > 0 {
-		name += " " + atom(strings.Join(r.input.Packages, " "))
+	if len(r.Failures) == 0 {
+		return []Failure{base}
 	}
-	if r.TargetID != "" {
-		name += " " + atom(r.TargetID)
+	out := make([]Failure, len(r.Failures))
+	for i, c := range r.Failures {
+		out[i] = base
+		out[i].Kind, out[i].Name, out[i].File, out[i].Line = c.Kind, redact.Text(c.Name, MaxFailureName), c.File, c.Line
 	}
-	return Failure{Kind: kind, Name: name, EventID: r.id, At: event.FormatTime(r.at), TestsFailed: r.TestsFailed}
+	return out
 }
 
-// delta of the newest run; it is available only where both runs are proven comparable.
-func delta(runs []run) *Delta {
-	unavailable := func(code string) *Delta { return &Delta{Status: statusUnavailable, ReasonCode: code} }
-	now := runs[len(runs)-1]
-	if len(runs) < 2 {
-		return unavailable("no_previous_validation")
+// failure is the first of them.
+func (r run) failure() Failure { return r.cases()[0] }
+
+// told is how a suggestion names a failed run: what it was, and what failed in it.
+func (r run) told() string {
+	if len(r.Failures) == 0 {
+		return r.name()
 	}
-	if now.TargetID == "" || now.Scope == "" {
-		return unavailable("insufficient_scope_identity")
-	}
-	var before *run
-	for i := len(runs) - 2; i >= 0 && before == nil; i-- {
-		if runs[i].identity() == now.identity() && runs[i].Kind == now.Kind {
-			before = &runs[i]
-		}
-	}
-	switch {
-	case before == nil:
-		return unavailable("validation_scope_changed")
-	case now.Parser == "" || before.Parser == "":
-		return unavailable("parser_identity_unavailable")
-	case now.Parser != before.Parser || now.ParserVer != before.ParserVer:
-		return unavailable("parser_changed")
-	case now.Passed == nil:
-		return unavailable("current_evidence_incomplete")
-	case before.Passed == nil:
-		return unavailable("previous_evidence_incomplete")
-	}
-	diff := func(a, b int) *int { n := a - b; return &n }
-	return &Delta{Status: statusAvailable, Passed: diff(now.TestsPassed, before.TestsPassed),
-		Failed: diff(now.TestsFailed, before.TestsFailed), Ignored: diff(now.TestsSkipped, before.TestsSkipped),
-		Total: diff(now.TestsRun, before.TestsRun)}
+	return strings.Join([]string{r.name(), r.failure().Name}, ": ")
 }
