@@ -114,11 +114,15 @@ func lockFile(f *os.File) error {
 	return fault.Wrap(err, fault.Unavailable, "the data directory cannot be locked on this file system")
 }
 
+// close gives the directory free at once: a child of ours that is between fork and exec has
+// copies of both files, and would hold the locks until then.
 func (d *dir) close() {
-	if d.lock != nil {
-		_ = d.lock.Close()
+	for _, f := range []*os.File{d.lock, d.self} {
+		if f != nil {
+			_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+			_ = f.Close()
+		}
 	}
-	_ = d.self.Close()
 }
 
 func (d *dir) file(name string) string { return filepath.Join(d.path, name) }

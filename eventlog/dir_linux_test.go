@@ -59,6 +59,32 @@ func TestLockFileOfAnOlderProgramIsHonoured(t *testing.T) {
 	}
 }
 
+// given a child that has copies of the files, as each has between fork and exec, when the directory
+// is closed, then it is free.
+func TestClosedDirectoryIsFreeBesideAFork(t *testing.T) {
+	path := t.TempDir()
+	d, err := openDir(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*os.File{d.self, d.lock} {
+		fd, err := unix.Dup(int(f.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+	}
+	if _, err := openDir(path, false); !errors.Is(err, ErrLocked) {
+		t.Errorf("while it is open: %v", err)
+	}
+	d.close()
+	d, err = openDir(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.close()
+}
+
 // given a data directory on a file system that cannot be written, then its files are verified
 // there, with and without a lock file, and opening the log says what can be done instead.
 func TestLogOnAFileSystemThatCannotBeWritten(t *testing.T) {
