@@ -13,6 +13,7 @@ import (
 	removed "webcodex/projections/retention"
 	"webcodex/projections/session"
 	"webcodex/projections/state"
+	windows "webcodex/projections/window"
 )
 
 // stateFile holds the read models. It is disposable: without it the log is folded again.
@@ -27,15 +28,16 @@ type models struct {
 	refs       *principals.Refs    // what ~sN and ~pN stand for
 	tombstones *removed.Tombstones // what is left of removed Sessions
 	kept       *kept.Ledger        // what the log keeps, since when
+	windows    *windows.Store      // what hosts' windows relate to, and what they wrote to each other
 }
 
 // newModels makes them; the log opens the file when it holds the directory's lock. hot is how
 // many Sessions are expanded in memory.
 func newModels(dir string, hot int, logger *slog.Logger) *models {
 	m := &models{sessions: session.NewStore(), known: registered.NewStore(), tokens: principals.NewTokens(), refs: principals.NewRefs(),
-		tombstones: removed.New(), kept: kept.New()}
+		tombstones: removed.New(), kept: kept.New(), windows: windows.New()}
 	m.keeper = state.New(state.Options{Path: filepath.Join(dir, stateFile), Fold: session.Shape(), Logger: logger,
-		Models: []state.Model{m.known, m.tokens, m.tombstones, m.refs, m.kept, m.sessions.Model()}})
+		Models: []state.Model{m.windows, m.known, m.tokens, m.tombstones, m.refs, m.kept, m.sessions.Model()}})
 	m.sessions.SetHotTarget(hot)
 	m.sessions.SetKeeper(m.keeper)
 	return m

@@ -27,6 +27,8 @@ var importMap = map[string]entry{
 		[]string{"eventlog", "eventlog/event", "projections/state"}},
 	"projections/retention": {"the fold of tombstones",
 		[]string{"eventlog", "eventlog/event", "projections/state"}},
+	"projections/window": {"the fold of windows: relations, routes, messages between them",
+		[]string{"eventlog", "eventlog/event", "projections/state"}},
 	"projections/state": {"state.db: folds on disk, with the checkpoint they stand at",
 		[]string{"eventlog", "eventlog/event"}},
 
