@@ -38,6 +38,8 @@ const (
 	MaxEnvelopedBytes = 56 << 10
 	// maxSelector is the characters of a Session's id or ref as a caller gives it.
 	maxSelector = 128
+	// maxWindowName is the bytes of what a host calls a conversation (WIN-03).
+	maxWindowName = 256
 	// MaxDescription bounds a tool's description, in bytes (tools.md).
 	MaxDescription = 1 << 10
 	// MaxInstructions bounds the server's instructions, in bytes: hosts cut there.

@@ -96,7 +96,7 @@ func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest) *sd
 		return refusal(err)
 	}
 	resp, err := s.cfg.Kernel.Call(ctx, call.Request{Spec: tool.Spec, Args: args, Principal: callerOf(ctx),
-		Transport: "mcp", Envelope: env,
+		Transport: "mcp", Envelope: env, Window: windowOf(c.Params.Meta),
 		// The context ends when a modern client disconnects and when any client cancels;
 		// never when a client of the legacy eras disconnects (ruling 10).
 		CancelOnDisconnect: true})
