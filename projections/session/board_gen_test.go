@@ -1,7 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
 
 	"pgregory.net/rapid"
 
@@ -59,4 +64,44 @@ func (d *drawnBoard) post(t *rapid.T) event.MessagePosted {
 	}
 	e.Message = d.id()
 	return e
+}
+
+// Whatever carried messages claim of themselves, the board that comes of them is within its
+// bounds, holds nothing that is unproven, and comes back from its own bytes as it is.
+//
+// Covers: MSG-42, RES-08, RES-13
+func TestAnyCarriedBoardIsAnHonestOne(tb *testing.T) {
+	rapid.Check(tb, func(t *rapid.T) {
+		small := rapid.Uint64Range(0, 12)
+		revision, low := small.Draw(t, "revision"), small.Draw(t, "low")
+		word := rapid.SampledFrom([]string{"", "", "x", strings.Repeat("y", MaxOpaqueBytes+1)})
+		forms := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) messageForm {
+			at := small.Draw(t, "place")
+			f := messageForm{ID: messageNo(rapid.IntRange(0, 9).Draw(t, "id")), Kind: rapid.SampledFrom(append(event.MessageKinds(), "decree")).Draw(t, "kind"),
+				Status: rapid.SampledFrom([]MessageStatus{MessageOpen, MessageDone, "seen"}).Draw(t, "status"), Priority: "urgent",
+				Text: hostileText(t, 20), ReplyTo: messageNo(rapid.IntRange(0, 9).Draw(t, "reply to")), Place: at, Duty: at, Rev: at}
+			if rapid.Bool().Draw(t, "changed") {
+				f.Duty, f.Rev = small.Draw(t, "duty"), small.Draw(t, "rev")
+			}
+			if rapid.IntRange(0, 2).Draw(t, "completed") == 0 {
+				f.ResolvedBy, f.Completion = event.MessageID(word.Draw(t, "by")), event.CompletionID(word.Draw(t, "completion"))
+				f.DoneKey, f.DonePayload = word.Draw(t, "key"), word.Draw(t, "payload")
+			}
+			return f
+		}), 0, 9).Draw(t, "messages")
+		slices.SortStableFunc(forms, func(a, b messageForm) int { return cmp.Compare(a.Place, b.Place) })
+		b := carriedBoard(revision, low, forms)
+		if b.Revision != revision || b.Low > revision || b.Len() < len(forms) && b.Low != revision {
+			t.Fatalf("revision %d, low %d, %d of %d messages", b.Revision, b.Low, b.Len(), len(forms))
+		}
+		for _, m := range b.Messages() {
+			if !m.provable(revision) || len(m.DoneKey) > MaxOpaqueBytes || m.Priority != event.PriorityNormal || m.Kind == "decree" {
+				t.Fatalf("%+v", m)
+			}
+		}
+		if again := carriedBoard(b.Revision, b.Low, formsOfBoard(b)); !reflect.DeepEqual(plainly(b), plainly(again)) {
+			t.Fatalf("%+v\n%+v", plainly(b), plainly(again))
+		}
+		b.Apply(event.Commit{Events: new(drawnBoard).draw(t)}) // and it goes on
+	})
 }

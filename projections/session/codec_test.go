@@ -131,6 +131,10 @@ func FuzzDecodeView(f *testing.F) {
 	h.edit("a.go")
 	h.job(1, testServer)
 	f.Add(EncodeView(h.view()))
+	ask := post(2, event.MessageQuestion)
+	ask.RequiresAck, ask.ReplyTo, ask.Tags, ask.Key, ask.Payload = true, messageNo(1), []string{"tag"}, "key", "payload"
+	h.commit(post(1, event.MessageTodo), ask, completion(1, 3, "k"), event.MessagesAcknowledged{Messages: []event.MessageID{ask.Message}})
+	f.Add(EncodeView(h.view()))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if v, err := DecodeView(b); err == nil {
 			if again, err := DecodeView(EncodeView(v)); err != nil || !cmp.Equal(stateOf(v), stateOf(again), empty) {
