@@ -270,6 +270,10 @@ func (l *Log) begin(ctx context.Context, last uint64, lost bool) error {
 	}
 	_, err = l.Append(ctx, Draft{ID: event.NewCommandID(), Aggregate: agg, Expect: head, At: l.opts.Now(),
 		Actor: event.Actor{Credential: "system"}, Events: []event.Event{e}, Reserve: true})
+	if err == nil && lost {
+		// Were it lost in turn, the next start would begin this history a second time.
+		err = l.syncBlocks()
+	}
 	if err != nil {
 		return fmt.Errorf("begin the log: %w", err)
 	}

@@ -20,6 +20,10 @@ type page struct {
 	// Last is the greatest number taken, bound or not.
 	Last uint64    `json:"last"`
 	Refs []pageRef `json:"refs"`
+	// Floor is where the owner's counter stands, if that is behind this page.
+	Floor uint64 `json:"floor,omitempty"`
+	// Fresh is where the counter of everybody else begins, once a rift was in the log.
+	Fresh uint64 `json:"fresh,omitempty"`
 }
 
 type pageRef struct {

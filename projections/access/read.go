@@ -58,19 +58,27 @@ func (r *Refs) Find(ctx context.Context, principal string, kind event.RefKind, t
 	return n, nil
 }
 
-// Last is the greatest number of the kind that the principal's counter has given, 0: none.
-// Numbers are given in order, and none twice (SES-11).
+// Last is the number of the kind behind which the principal's counter goes on, 0: at the
+// first. Numbers are given in order, and none twice (SES-11), also where another history began.
 func (r *Refs) Last(ctx context.Context, principal string, kind event.RefKind) (uint64, error) {
-	o := owner{principal, kind}
+	own, rifts, err := r.mark(ctx, owner{principal, kind})
+	if err != nil {
+		return 0, err
+	}
+	fresh, _, err := r.mark(ctx, everybody)
+	return max(own.after(rifts), fresh.after(rifts)), err
+}
+
+// mark is the farthest of an owner, and the rifts that may have moved it on.
+func (r *Refs) mark(ctx context.Context, o owner) (mark, []rift, error) {
 	r.mu.RLock()
-	n := max(r.dirty.last[o], r.writing.last[o])
-	file := r.file
+	m, rifts, file := best(r.rifts, r.dirty.last[o], r.writing.last[o]), r.rifts, r.file
 	r.mu.RUnlock()
 	if !file.on() {
-		return n, nil
+		return m, rifts, nil
 	}
 	old, err := file.last(ctx, o)
-	return max(n, old), err
+	return best(rifts, m, old), rifts, err
 }
 
 // Carry gives the state of one page of refs, to be brought forward in its own commits, and the
@@ -99,18 +107,26 @@ func (r *Refs) Carry(ctx context.Context, a event.Aggregate) (form int, state []
 		}
 		p.Refs = append(p.Refs, pageRef{k.number, x.target.Session, x.target.Project, x.target.Pin})
 	}
-	for o, n := range last {
-		if p.Principal != "" && p.Principal != o.principal {
+	for principal, n := range last {
+		if p.Principal != "" && p.Principal != principal {
 			return 0, nil, false, errShared
 		}
-		p.Principal = o.principal
+		p.Principal = principal
 		if n >= from {
 			p.Last = max(p.Last, min(n, to))
+		}
+		if n > to {
+			p.Floor = n
 		}
 	}
 	if p.Last == 0 {
 		return 0, nil, false, nil
 	}
+	fresh, rifts, err := r.mark(ctx, everybody)
+	if err != nil {
+		return 0, nil, false, err
+	}
+	p.Fresh = fresh.after(rifts)
 	state, err = p.state()
 	return pageForm, state, err == nil, err
 }
@@ -119,8 +135,8 @@ func (r *Refs) Carry(ctx context.Context, a event.Aggregate) (form int, state []
 var errShared = errors.New("a page of refs has two owners")
 
 // collect gathers the rows of one page and its owner's counter, from the file and from memory.
-func (r *Refs) collect(ctx context.Context, match func(key) bool, prefix string, kind event.RefKind, from, to uint64) (map[key]row, map[owner]uint64, error) {
-	refs, last := map[key]row{}, map[owner]uint64{}
+func (r *Refs) collect(ctx context.Context, match func(key) bool, prefix string, kind event.RefKind, from, to uint64) (map[key]row, map[string]uint64, error) {
+	refs, last := map[key]row{}, map[string]uint64{}
 	r.mu.RLock()
 	for _, c := range []changes{r.writing, r.dirty} {
 		for k, x := range c.refs {
@@ -128,18 +144,32 @@ func (r *Refs) collect(ctx context.Context, match func(key) bool, prefix string,
 				refs[k] = x
 			}
 		}
-		for o, n := range c.last {
+		for o := range c.last {
 			if o.kind == kind && strings.HasPrefix(o.principal, prefix) {
-				last[o] = max(last[o], n)
+				last[o.principal] = 0
 			}
 		}
 	}
 	file := r.file
 	r.mu.RUnlock()
-	if !file.on() {
-		return refs, last, nil
+	if file.on() {
+		err := errors.Join(file.page(ctx, prefix, kind, from, to, refs),
+			file.owners(ctx, prefix, kind, func(principal string) { last[principal] = 0 })) // no ref may be left of one
+		if err != nil {
+			return nil, nil, err
+		}
 	}
-	return refs, last, file.page(ctx, prefix, kind, from, to, refs, last)
+	for k := range refs {
+		last[k.principal] = 0
+	}
+	for principal := range last {
+		m, rifts, err := r.mark(ctx, owner{principal, kind})
+		if err != nil {
+			return nil, nil, err
+		}
+		last[principal] = m.after(rifts)
+	}
+	return refs, last, nil
 }
 
 // Pages lists the pages that hold a number bound by a commit before seq. Its commit may be a
@@ -172,7 +202,33 @@ func (r *Refs) Pages(ctx context.Context, seq uint64) ([]event.Aggregate, error)
 			add(k)
 		}
 	}
+	if len(seen) == 0 {
+		if err := r.tellRifts(ctx, seq, add); err != nil {
+			return nil, err
+		}
+	}
 	return slices.SortedFunc(maps.Keys(seen), func(a, b event.Aggregate) int { return strings.Compare(a.ID, b.ID) }), nil
+}
+
+// tellRifts adds some page where the prefix that ends at seq takes the last word of where the
+// counters of new principals begin: every page carried repeats it.
+func (r *Refs) tellRifts(ctx context.Context, seq uint64, add func(key)) error {
+	fresh, rifts, err := r.mark(ctx, everybody)
+	if err != nil || fresh.seq >= seq || fresh.number == 0 && (len(rifts) == 0 || rifts[0].seq >= seq) {
+		return err
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, c := range []changes{r.dirty, r.writing} {
+		for k := range c.refs {
+			add(k)
+			return nil
+		}
+	}
+	if !r.file.on() {
+		return nil
+	}
+	return r.file.any(ctx, add)
 }
 
 // dropped is forgotten for readers.

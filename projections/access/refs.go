@@ -66,6 +66,7 @@ type Refs struct {
 	dirty   changes // since the last capture
 	writing changes // captured; the file may have it or not
 	file    rows    // zero: everything is in memory
+	rifts   []rift  // all there are, oldest first; never changed in place
 }
 
 // NewRefs is an empty fold; feed it through Apply.
@@ -75,15 +76,17 @@ func NewRefs() *Refs { return &Refs{dirty: newChanges(), writing: newChanges()} 
 type changes struct {
 	refs map[key]row
 	by   map[held]uint64 // the least number that pins the target
-	last map[owner]uint64
+	last map[owner]mark
 	gone map[event.SessionID]bool // Sessions that no number pins any more
+	// rifts are among those of Refs.
+	rifts []rift
 }
 
 func newChanges() changes {
-	return changes{refs: map[key]row{}, by: map[held]uint64{}, last: map[owner]uint64{}, gone: map[event.SessionID]bool{}}
+	return changes{refs: map[key]row{}, by: map[held]uint64{}, last: map[owner]mark{}, gone: map[event.SessionID]bool{}}
 }
 
-func (c changes) empty() bool { return len(c.refs)+len(c.last)+len(c.gone) == 0 }
+func (c changes) empty() bool { return len(c.refs)+len(c.last)+len(c.gone)+len(c.rifts) == 0 }
 
 // Apply folds one commit (eventlog.Fold).
 func (r *Refs) Apply(seq uint64, _ string, c event.Commit) {
@@ -100,7 +103,9 @@ func (r *Refs) Apply(seq uint64, _ string, c event.Commit) {
 		r.applyAccess(seq, c)
 	case event.DomainRetention:
 		r.applyRetention(c)
-	case event.DomainProject, event.DomainLog: // name no refs
+	case event.DomainLog:
+		r.applyLog(seq, c)
+	case event.DomainProject: // names no refs
 	}
 }
 
@@ -140,7 +145,7 @@ func (r *Refs) applyAccess(seq uint64, c event.Commit) {
 	for _, e := range c.Events {
 		switch e := e.(type) {
 		case event.RefReserved:
-			r.reserve(owner{e.Principal, e.Kind}, e.Number)
+			r.reserve(owner{e.Principal, e.Kind}, mark{e.Number, seq})
 		case event.RefBound:
 			r.bind(key{owner{e.Principal, e.Kind}, e.Number}, row{Target{e.Session, e.Project, e.Pin}, seq})
 		default: // principals and tokens are another fold's
@@ -161,15 +166,16 @@ func (r *Refs) applyCarried(seq uint64, c event.Commit) {
 		return // drops itself only
 	}
 	o := owner{p.Principal, p.Kind}
-	r.reserve(o, p.Last)
+	r.reserve(o, mark{max(p.Last, p.Floor), seq})
+	r.reserve(everybody, mark{p.Fresh, seq})
 	for _, x := range p.Refs {
 		r.bind(key{o, x.Number}, row{x.target(), seq})
 	}
 }
 
-func (r *Refs) reserve(o owner, number uint64) {
-	if number > 0 && number <= event.MaxRefNumber && number > r.dirty.last[o] {
-		r.dirty.last[o] = number
+func (r *Refs) reserve(o owner, m mark) {
+	if m.number > 0 && m.number <= event.MaxRefNumber {
+		r.dirty.last[o] = best(r.rifts, r.dirty.last[o], m)
 	}
 }
 
@@ -177,7 +183,7 @@ func (r *Refs) bind(k key, x row) {
 	if k.principal == "" || k.number == 0 || k.number > event.MaxRefNumber || !x.target.valid(k.kind) {
 		return // malformed: it drops itself only
 	}
-	r.reserve(k.owner, k.number)
+	r.reserve(k.owner, mark{k.number, x.seq})
 	if r.forgotten(x.target) {
 		return
 	}

@@ -3,8 +3,10 @@ package access
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,12 +23,38 @@ type history struct {
 	commits  []event.Commit
 	versions map[event.Aggregate]uint64
 	pins     map[key]Target
-	last     map[owner]uint64
+	last     map[owner]uint64 // behind which the counter goes on
+	given    map[owner]uint64 // the number that it gave last
+	fresh    uint64           // behind which a new owner's counter begins
 	gone     map[event.SessionID]bool
 }
 
 func newHistory() *history {
-	return &history{versions: map[event.Aggregate]uint64{}, pins: map[key]Target{}, last: map[owner]uint64{}, gone: map[event.SessionID]bool{}}
+	return &history{versions: map[event.Aggregate]uint64{}, pins: map[key]Target{}, last: map[owner]uint64{}, given: map[owner]uint64{}, gone: map[event.SessionID]bool{}}
+}
+
+// next takes the owner's next number.
+func (h *history) next(o owner) uint64 {
+	if _, known := h.last[o]; !known {
+		h.last[o] = h.fresh
+	}
+	h.last[o]++
+	h.given[o] = h.last[o]
+	return h.last[o]
+}
+
+// rift begins another history: every counter jumps.
+func (h *history) rift(restored bool) {
+	epoch := event.NewNonce()
+	e := event.Event(event.LogTailLost{Epoch: epoch, LastSeq: uint64(len(h.commits))})
+	if restored {
+		e = event.LogRestored{Epoch: epoch, LastSeq: uint64(len(h.commits))}
+	}
+	h.commit(event.LogAggregate(), e)
+	for o, n := range h.last {
+		h.last[o] = rift{epoch: epoch, lost: !restored}.jump(n)
+	}
+	h.fresh = rift{epoch: epoch, lost: !restored}.jump(h.fresh)
 }
 
 func (h *history) commit(a event.Aggregate, events ...event.Event) {
@@ -40,16 +68,14 @@ func (o owner) page(n uint64) event.Aggregate { return event.RefsAggregate(o.pri
 
 // reserve takes the owner's next number.
 func (h *history) reserve(o owner) uint64 {
-	h.last[o]++
-	n := h.last[o]
+	n := h.next(o)
 	h.commit(o.page(n), event.RefReserved{Principal: o.principal, Kind: o.kind, Number: n})
 	return n
 }
 
 // bind numbers the target at once.
 func (h *history) bind(o owner, t Target) {
-	h.last[o]++
-	n := h.last[o]
+	n := h.next(o)
 	h.commit(o.page(n), event.RefBound{Principal: o.principal, Kind: o.kind, Number: n, Session: t.Session, Project: t.Project, Pin: t.Pin})
 	h.pins[key{o, n}] = t
 }
@@ -78,12 +104,19 @@ func feed(r interface {
 func (h *history) holds(t rapid.TB, what string, r *Refs) {
 	t.Helper()
 	ctx := context.Background()
+	if n, err := r.Last(ctx, strings.Repeat("c", 64), event.RefSession); err != nil || n != h.fresh {
+		t.Fatalf("%s: the counter of nobody yet stands at %d (%v), want %d", what, n, err, h.fresh)
+	}
 	for o, last := range h.last {
 		if n, err := r.Last(ctx, o.principal, o.kind); err != nil || n != last {
 			t.Fatalf("%s: the counter of %v stands at %d (%v), want %d", what, o, n, err, last)
 		}
 		least := map[Target]uint64{}
-		for n := uint64(1); n <= last+2; n++ {
+		asked := map[uint64]bool{1: true, last + 1: true, last + 2: true}
+		for k := range h.pins {
+			asked[k.number], asked[k.number+1] = true, true
+		}
+		for _, n := range slices.Sorted(maps.Keys(asked)) {
 			want, bound := h.pins[key{o, n}]
 			if bound = bound && !h.gone[want.Session]; !bound {
 				want = Target{}
@@ -120,7 +153,11 @@ func genHistory(t *rapid.T) *history {
 	var sessions []Target
 	for range rapid.IntRange(1, 60).Draw(t, "steps") {
 		o := owner{rapid.SampledFrom(principals).Draw(t, "principal"), event.RefSession}
-		switch rapid.IntRange(0, 5).Draw(t, "step") {
+		switch rapid.IntRange(0, 6).Draw(t, "step") {
+		case 6:
+			if rapid.IntRange(0, 3).Draw(t, "rift") == 0 {
+				h.rift(rapid.Bool().Draw(t, "restored"))
+			}
 		case 0, 1:
 			id, nonce := event.NewSessionID(), event.NewNonce()
 			h.start(o, id, nonce)
@@ -262,8 +299,11 @@ func TestACarriedPageStandsForItsCommits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for o, n := range h.last { // those of reservations alone have their own chain
+		for o, n := range h.given { // those of reservations alone have their own chain
 			pages = append(pages, o.page(n))
+		}
+		if len(pages) == 0 {
+			return // no number was given, so nothing tells of a rift
 		}
 		short := NewRefs()
 		seq := cut
@@ -287,6 +327,75 @@ func TestACarriedPageStandsForItsCommits(t *testing.T) {
 			t.Fatalf("%v still have to be carried (%v)", left, err)
 		}
 	})
+}
+
+// A page whose Sessions have all gone, or that has reservations alone, is carried from the file
+// too: its numbers stay taken.
+//
+// Covers: SES-11
+func TestAPageWithoutRefsIsCarriedFromTheFile(t *testing.T) {
+	h := newHistory()
+	o := owner{strings.Repeat("a", 64), event.RefSession}
+	id := event.NewSessionID()
+	h.start(o, id, event.NewNonce())
+	h.drop(id)
+	h.reserve(o)
+	r := NewRefs()
+	k, err := state.Open(t.Context(), state.Options{Path: filepath.Join(t.TempDir(), "state.db"), Fold: "1", Models: []state.Model{r}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	for i, c := range h.commits {
+		k.Apply(eventlog.Applied{Seq: uint64(i) + 1, Hash: fmt.Sprint(i), Commit: c})
+	}
+	if err := k.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, body, ok, err := r.Carry(t.Context(), o.page(1))
+	if err != nil || !ok {
+		t.Fatalf("%v, %v", ok, err)
+	}
+	if p, ok := readPage(event.CarriedState{Form: pageForm, State: body}); !ok || p.Last != 2 || len(p.Refs) != 0 {
+		t.Errorf("%s", body)
+	}
+}
+
+// Where a counter goes on behind a rift no number was given before: at least 100,000 are left
+// out behind a restore and 10,000 behind an unclean stop, a page begins there, and two histories
+// with the same beginning go on apart. More numbers given never lead to a lower place.
+//
+// Covers: SES-11, NEG-06
+func TestCountersJumpWhereAnotherHistoryBegins(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Uint64Range(0, event.MaxRefNumber).Draw(t, "number")
+		m := rapid.Uint64Range(n, event.MaxRefNumber).Draw(t, "greater")
+		epoch := rapid.String().Draw(t, "epoch")
+		x := rift{epoch: epoch, lost: rapid.Bool().Draw(t, "lost")}
+		least := uint64(100_000)
+		if x.lost {
+			least = 10_000
+		}
+		a, b := x.jump(n), x.jump(m)
+		if a > b || a < min(n+least, event.MaxRefNumber) || a > event.MaxRefNumber || a != event.MaxRefNumber && a%event.RefsPage != 0 {
+			t.Fatalf("%d jumps to %d, %d to %d", n, a, m, b)
+		}
+	})
+	for lost, rifts := range map[bool]int{false: 500, true: 20_000} {
+		apart, n := map[uint64]bool{}, uint64(0)
+		for i := range 20 {
+			apart[rift{epoch: fmt.Sprint("epoch", i), lost: lost}.jump(105)] = true
+		}
+		if len(apart) < 19 {
+			t.Errorf("lost %v: 20 histories go on at %d places", lost, len(apart))
+		}
+		for i := range rifts {
+			n = rift{epoch: fmt.Sprint("epoch", i), lost: lost}.jump(n)
+		}
+		if n >= event.MaxRefNumber {
+			t.Errorf("lost %v: %d rifts use up every number", lost, rifts)
+		}
+	}
 }
 
 // What only looks like a page of refs is not carried as one.

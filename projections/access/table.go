@@ -19,18 +19,26 @@ func (r *Refs) Schema() []string {
 	return []string{
 		`CREATE TABLE access_ref (principal TEXT NOT NULL, kind TEXT NOT NULL, number INTEGER NOT NULL, target TEXT NOT NULL,
 			pin TEXT NOT NULL, seq INTEGER NOT NULL, hash INTEGER NOT NULL, PRIMARY KEY (principal, kind, number)) WITHOUT ROWID`,
+		`CREATE TABLE access_rift (seq INTEGER PRIMARY KEY, epoch TEXT NOT NULL, lost INTEGER NOT NULL,
+			hash INTEGER NOT NULL)`,
 		`CREATE INDEX access_ref_target ON access_ref (principal, kind, target, pin, number)`,
 		`CREATE INDEX access_ref_gone ON access_ref (target)`,
-		`CREATE TABLE access_last (principal TEXT NOT NULL, kind TEXT NOT NULL, number INTEGER NOT NULL, hash INTEGER NOT NULL,
-			PRIMARY KEY (principal, kind)) WITHOUT ROWID`,
+		`CREATE TABLE access_last (principal TEXT NOT NULL, kind TEXT NOT NULL, number INTEGER NOT NULL, seq INTEGER NOT NULL,
+			hash INTEGER NOT NULL, PRIMARY KEY (principal, kind)) WITHOUT ROWID`,
 	}
 }
 
-// Load tells where the file is read (state.Loader). Without it everything stays in memory.
-func (r *Refs) Load(_ context.Context, db *sql.DB) error {
+// Load tells where the file is read, and reads the rifts, which are few (state.Loader). Without
+// it everything stays in memory.
+func (r *Refs) Load(ctx context.Context, db *sql.DB) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.file = rows{db}
+	file := rows{db}
+	rifts, err := file.rifts(ctx)
+	if err != nil {
+		return err
+	}
+	r.file, r.rifts = file, rifts
 	return nil
 }
 
@@ -40,15 +48,24 @@ func hashRef(k key, name, pin string, seq uint64) int64 {
 }
 
 // hashLast is of one row of access_last.
-func hashLast(o owner, n uint64) int64 {
-	return new(state.Fields).Text(o.principal).Text(string(o.kind)).Uint(n).Hash()
+func hashLast(o owner, m mark) int64 {
+	return new(state.Fields).Text(o.principal).Text(string(o.kind)).Uint(m.number).Uint(m.seq).Hash()
+}
+
+// hashRift is of one row of access_rift.
+func hashRift(x rift) int64 {
+	lost := uint64(0)
+	if x.lost {
+		lost = 1
+	}
+	return new(state.Fields).Uint(x.seq).Text(x.epoch).Uint(lost).Hash()
 }
 
 // Reset forgets everything (state.Model).
 func (r *Refs) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.applied, r.dirty, r.writing = 0, newChanges(), newChanges()
+	r.applied, r.dirty, r.writing, r.rifts = 0, newChanges(), newChanges(), nil
 }
 
 // Capture hands out what changed (state.Model). What an earlier one held is in it too where
@@ -63,7 +80,10 @@ func (r *Refs) Capture() state.Capture {
 	maps.Copy(w.refs, r.writing.refs)
 	maps.Copy(w.refs, r.dirty.refs)
 	maps.Copy(w.last, r.writing.last)
-	maps.Copy(w.last, r.dirty.last)
+	for o, m := range r.dirty.last {
+		w.last[o] = best(r.rifts, w.last[o], m)
+	}
+	w.rifts = append(append(w.rifts, r.writing.rifts...), r.dirty.rifts...)
 	maps.Copy(w.gone, r.writing.gone)
 	maps.Copy(w.gone, r.dirty.gone)
 	maps.Copy(w.by, r.dirty.by)
@@ -73,13 +93,14 @@ func (r *Refs) Capture() state.Capture {
 		}
 	}
 	r.writing, r.dirty = w, newChanges()
-	return capture{r, w}
+	return capture{r, w, r.rifts}
 }
 
 // capture is the Refs' share of a batch.
 type capture struct {
-	r *Refs
-	w changes
+	r     *Refs
+	w     changes
+	rifts []rift // all
 }
 
 // Write implements state.Capture. A number in the file keeps its target (SES-11).
@@ -97,14 +118,34 @@ func (c capture) Write(ctx context.Context, tx *sql.Tx) error {
 			return fmt.Errorf("refs: %w", err)
 		}
 	}
-	for o, n := range c.w.last {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO access_last VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE
-			SET number = excluded.number, hash = excluded.hash WHERE number < excluded.number`,
-			o.principal, string(o.kind), int64(n), hashLast(o, n)); err != nil {
+	for _, x := range c.w.rifts {
+		if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO access_rift VALUES (?, ?, ?, ?)`, int64(x.seq), x.epoch, x.lost, hashRift(x)); err != nil {
+			return fmt.Errorf("rifts: %w", err)
+		}
+	}
+	for o, m := range c.w.last {
+		if err := c.writeLast(ctx, tx, o, m); err != nil {
 			return fmt.Errorf("ref counters: %w", err)
 		}
 	}
 	return nil
+}
+
+// writeLast never moves a counter back. One that is damaged stays: its readers are told.
+func (c capture) writeLast(ctx context.Context, tx *sql.Tx, o owner, m mark) error {
+	old, err := scanLast(o, tx.QueryRowContext(ctx, selectLast, o.principal, string(o.kind)))
+	if errors.Is(err, state.ErrRow) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if m = best(c.rifts, old, m); m == old {
+		return nil
+	}
+	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO access_last VALUES (?, ?, ?, ?, ?)`,
+		o.principal, string(o.kind), int64(m.number), int64(m.seq), hashLast(o, m))
+	return err
 }
 
 // Written implements state.Capture.
@@ -174,27 +215,88 @@ func (f rows) find(ctx context.Context, h held) (uint64, error) {
 	return uint64(n), err
 }
 
-func (f rows) last(ctx context.Context, o owner) (uint64, error) {
-	var n, hash int64
-	err := f.db.QueryRowContext(ctx, `SELECT number, hash FROM access_last WHERE principal = ? AND kind = ?`, o.principal, string(o.kind)).Scan(&n, &hash)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return 0, nil
-	case err == nil && hash != hashLast(o, uint64(n)):
-		err = state.ErrRow
-	}
-	return uint64(n), err
+const selectLast = `SELECT number, seq, hash FROM access_last WHERE principal = ? AND kind = ?`
+
+func (f rows) last(ctx context.Context, o owner) (mark, error) {
+	return scanLast(o, f.db.QueryRowContext(ctx, selectLast, o.principal, string(o.kind)))
 }
 
-// page adds the file's rows of a page and its counter; where both hold one, the file's stays.
-func (f rows) page(ctx context.Context, prefix string, kind event.RefKind, from, to uint64, refs map[key]row, last map[owner]uint64) error {
+// scanLast reads a counter; zero: there is none.
+func scanLast(o owner, from *sql.Row) (mark, error) {
+	var n, seq, hash int64
+	switch err := from.Scan(&n, &seq, &hash); {
+	case errors.Is(err, sql.ErrNoRows):
+		return mark{}, nil
+	case err != nil:
+		return mark{}, err
+	}
+	m := mark{uint64(n), uint64(seq)}
+	if hash != hashLast(o, m) {
+		return mark{}, state.ErrRow
+	}
+	return m, nil
+}
+
+// rifts reads where other histories began.
+func (f rows) rifts(ctx context.Context) (out []rift, err error) {
+	rs, err := f.db.QueryContext(ctx, `SELECT seq, epoch, lost, hash FROM access_rift ORDER BY seq`)
+	if err != nil {
+		return nil, err
+	}
+	defer rs.Close()
+	for rs.Next() {
+		var x rift
+		var seq, hash int64
+		if err := rs.Scan(&seq, &x.epoch, &x.lost, &hash); err != nil {
+			return nil, err
+		}
+		if x.seq = uint64(seq); hash != hashRift(x) {
+			return nil, state.ErrRow
+		}
+		out = append(out, x)
+	}
+	return out, rs.Err()
+}
+
+// any gives some number that pins something; where there is none fn is not called.
+func (f rows) any(ctx context.Context, fn func(key)) error {
+	var principal, kind string
+	var n int64
+	err := f.db.QueryRowContext(ctx, `SELECT principal, kind, number FROM access_ref LIMIT 1`).Scan(&principal, &kind, &n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		fn(key{owner{principal, event.RefKind(kind)}, uint64(n)})
+	}
+	return err
+}
+
+// owners gives the principals whose fingerprints begin so and that have numbers of a kind.
+func (f rows) owners(ctx context.Context, prefix string, kind event.RefKind, fn func(principal string)) error {
+	rs, err := f.db.QueryContext(ctx, `SELECT principal FROM access_last WHERE principal >= ? AND principal < ? AND kind = ?`, prefix, prefix+"~", string(kind))
+	if err != nil {
+		return err
+	}
+	defer rs.Close()
+	for rs.Next() {
+		var principal string
+		if err := rs.Scan(&principal); err != nil {
+			return err
+		}
+		fn(principal)
+	}
+	return rs.Err()
+}
+
+// page adds the file's rows of a page; where both hold one, the file's stays.
+func (f rows) page(ctx context.Context, prefix string, kind event.RefKind, from, to uint64, refs map[key]row) error {
 	rs, err := f.db.QueryContext(ctx, `SELECT principal, number, target, pin, seq, hash FROM access_ref
 		WHERE principal >= ? AND principal < ? AND kind = ? AND number BETWEEN ? AND ?`, prefix, prefix+"~", string(kind), int64(from), int64(to))
 	if err != nil {
 		return err
 	}
 	defer rs.Close()
-	principals := map[string]bool{}
 	for rs.Next() {
 		var principal, name, pin string
 		var n, seq, hash int64
@@ -205,25 +307,11 @@ func (f rows) page(ctx context.Context, prefix string, kind event.RefKind, from,
 		if hash != hashRef(k, name, pin, uint64(seq)) {
 			return state.ErrRow
 		}
-		principals[principal] = true
 		if t, ok := targetOf(kind, name, pin); ok {
 			refs[k] = row{t, uint64(seq)}
 		}
 	}
-	if err := rs.Err(); err != nil {
-		return err
-	}
-	for o := range last {
-		principals[o.principal] = true
-	}
-	for p := range principals {
-		n, err := f.last(ctx, owner{p, kind})
-		if err != nil {
-			return err
-		}
-		last[owner{p, kind}] = max(last[owner{p, kind}], n)
-	}
-	return nil
+	return rs.Err()
 }
 
 // before gives every number of the file whose witness lies before seq, and its target's name.
