@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -41,7 +42,9 @@ func wantNoNewWork(t *testing.T, l *Log, block int) {
 	for _, err := range []error{err, l.Admit()} {
 		f := fault.As(err)
 		list, _ := f.Details["blocks"].([]BlockDamage)
-		if err == nil || f.Kind != fault.LogDamaged || f.Reason != damageFlipped || f.Next == "" || len(list) == 0 || list[0].Block != block {
+		// A reader in the background may have met a hole in a block that the ledger lacks.
+		named := slices.ContainsFunc(list, func(d BlockDamage) bool { return d.Block == block && d.Reason == damageFlipped })
+		if err == nil || f.Kind != fault.LogDamaged || f.Reason != list[0].Reason || f.Next == "" || !named {
 			t.Errorf("new work: %v (%v)", err, list)
 		}
 	}
