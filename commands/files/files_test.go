@@ -129,6 +129,9 @@ func TestEvidenceIsPathsAndCounts(t *testing.T) {
 		if !reflect.DeepEqual(f.Changed, tc.changed) || !reflect.DeepEqual(f.Observed, tc.observed) || f.Effect != tc.effect || f.Status != event.StatusSucceeded {
 			t.Errorf("%s recorded %+v", tc.spec.Name, f)
 		}
+		if sum := f.Context; (sum == nil) != (tc.observed == nil) {
+			t.Errorf("%s sums up %+v", tc.spec.Name, sum)
+		}
 		for _, c := range e.Commits(event.SessionID(id)) {
 			if body, err := c.Encode(); err != nil || strings.Contains(string(body), text) {
 				t.Errorf("%s: text is in the log (%v)", tc.spec.Name, err)

@@ -54,7 +54,7 @@ func read(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	var facts call.Facts
+	facts := call.Facts{Context: &event.ContextResult{Items: out.Returned, Failed: len(out.Items) - out.Returned, Truncated: out.Truncated}}
 	for _, f := range out.Items {
 		if f.Success {
 			facts.Observed = append(facts.Observed, f.Path)

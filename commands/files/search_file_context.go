@@ -58,7 +58,8 @@ func fileContext(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	return call.Result{Output: ContextOut{out, limit}, Facts: call.Facts{Observed: []string{out.Path}}}, nil
+	return call.Result{Output: ContextOut{out, limit}, Facts: call.Facts{Observed: []string{out.Path},
+		Context: &event.ContextResult{Items: len(out.Matches), Truncated: out.Truncated}}}, nil
 }
 
 func noRunner() error {

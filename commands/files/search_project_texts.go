@@ -65,7 +65,7 @@ func search(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	return call.Result{Output: out, Facts: call.Facts{Observed: matched(out)}}, nil
+	return call.Result{Output: out, Facts: call.Facts{Observed: matched(out), Context: found(out)}}, nil
 }
 
 // matched are the files with matches, in order, each once.
@@ -87,4 +87,17 @@ func matched(out wire.SearchTextsOut) []string {
 		}
 	}
 	return paths
+}
+
+// found sums a search up: the matches that were shown, and the queries that failed.
+func found(out wire.SearchTextsOut) *event.ContextResult {
+	sum := &event.ContextResult{}
+	for _, r := range out.Items {
+		sum.Items += len(r.Matches) + len(r.Files)
+		sum.Truncated = sum.Truncated || r.Truncated
+		if !r.Success {
+			sum.Failed++
+		}
+	}
+	return sum
 }

@@ -85,12 +85,15 @@ type Event struct {
 	PathsTotal  int               `json:"paths_total,omitempty"`
 	Execution   event.ExecutionID `json:"execution_id,omitempty"`
 	Promoted    bool              `json:"promoted_to_job,omitempty"`
+	Job         event.ExecutionID `json:"job_id,omitempty"` // of a call that became one, and of its end
 	Recovered   bool              `json:"recovered,omitempty"`
 	Effect      *event.Effect     `json:"effect,omitempty"`
 	Expectation string            `json:"expectation_result,omitempty"`
 	Validation  *event.Validation `json:"validation,omitempty"`
-	Instruction *Instruction      `json:"instruction,omitempty"`
-	Context     *ContextChange    `json:"execution_context,omitempty"`
+	// Result sums up what a read gave, in counts (EVT-15).
+	Result      *event.ContextResult `json:"context_result_summary,omitempty"`
+	Instruction *Instruction         `json:"instruction,omitempty"`
+	Context     *ContextChange       `json:"execution_context,omitempty"`
 }
 
 // Instruction is what a task_instruction event keeps (EVT-22).
@@ -205,7 +208,7 @@ func showEvent(id event.SessionID, it Item) Event {
 	case event.ToolCallFinished:
 		showFinish(&out, e)
 	case event.ExecutionFinished:
-		out.Call, out.Tool, out.Execution, out.ExitCode = e.Call, e.Tool, e.Execution, e.ExitCode
+		out.Call, out.Tool, out.Execution, out.Job, out.ExitCode = e.Call, e.Tool, e.Execution, e.Execution, e.ExitCode
 		out.FailureKind, out.Effect = e.FailureKind, &e.Effect
 		if e.DurationMS > 0 || e.Effect.State != event.OutcomeUnknown {
 			out.DurationMS = &e.DurationMS
@@ -229,7 +232,10 @@ func showFinish(out *Event, e event.ToolCallFinished) {
 		out.PathsTotal = n
 	}
 	out.Execution, out.Promoted, out.Recovered = e.Execution, e.Promoted, e.Recovered
-	out.Effect, out.Expectation, out.Validation = &e.Effect, e.Expectation, e.Validation
+	out.Effect, out.Expectation, out.Validation, out.Result = &e.Effect, e.Expectation, e.Validation, e.Context
+	if e.Promoted {
+		out.Job = e.Execution
+	}
 }
 
 func first(s []string, n int) []string { return s[:min(len(s), n):min(len(s), n)] }

@@ -345,7 +345,10 @@ func TestStaleEvidence(t *testing.T) {
 func TestValidationSummaryLimits(t *testing.T) {
 	h := began("limits")
 	for i := range 130 {
-		h.validates(func(f *event.ToolCallFinished) { failing("p.Test")(f); f.Validation.TargetID = fmt.Sprintf("target:%024x", i) })
+		h.validates(func(f *event.ToolCallFinished) {
+			failing("p.Test")(f)
+			f.Validation.TargetID = fmt.Sprintf("target:%024x", i)
+		})
 	}
 	v := h.view()
 	for _, c := range []struct {
@@ -402,4 +405,62 @@ func TestEvidenceViewsAreFunctions(t *testing.T) {
 			t.Fatalf("%d bytes", size(f))
 		}
 	})
+}
+
+// What an event says of the consequences of a call: what a read gave, what was looked at and
+// changed, the effect, the validation, the Job. That the repository was edited outlives all of it.
+//
+// Covers: EVT-15, EVT-18
+func TestConsequencesOnEvents(t *testing.T) {
+	h := began("consequences")
+	last := func() Event {
+		s := NewSummary(h.view(), nil)
+		return s.Events[len(s.Events)-1]
+	}
+	h.call("read_files", func(f *event.ToolCallFinished) {
+		f.Observed, f.Context = []string{"a.go"}, &event.ContextResult{Items: 1, Failed: 2, Truncated: true}
+	})
+	if e := last(); e.Result == nil || *e.Result != (event.ContextResult{Items: 1, Failed: 2, Truncated: true}) || !slices.Equal(e.Observed, []string{"a.go"}) {
+		t.Errorf("a read: %+v", e)
+	}
+	h.edit("b.go")
+	if e := last(); !slices.Equal(e.Changed, []string{"b.go"}) || !e.Effect.StateChanged || !h.view().Core.Edited {
+		t.Errorf("an edit: %+v", e)
+	}
+	h.validates(nil)
+	if e := last(); e.Validation == nil || *e.Validation.Passed != true || e.Effect.State != event.Completed {
+		t.Errorf("a validation: %+v", e)
+	}
+	x := h.job(1, testServer)
+	if e := last(); e.Job != x || !e.Promoted {
+		t.Errorf("a Job: %+v", e)
+	}
+	h.commit(event.ExecutionFinished{Execution: x, Tool: "run_process", Validation: &event.Validation{Kind: "run_process"}})
+	if e := last(); e.Job != x || e.Kind != KindValidationJobDone {
+		t.Errorf("its end: %+v", e)
+	}
+	for range MaxTail {
+		h.read("c.go")
+	}
+	v := h.view()
+	if !v.Core.Edited || slices.ContainsFunc(NewSummary(v, ptr(200)).Events, func(e Event) bool { return len(e.Changed) > 0 }) {
+		t.Error("the edit is forgotten, or still in the tail")
+	}
+	// Every stored event of a Session has one of six kinds, or none and is passed over.
+	kinds := []Kind{"", KindTaskInstruction, KindToolCallStarted, KindToolCallFinished, KindSessionClosed, KindContextUpdated, KindValidationJobDone}
+	for _, name := range event.Names() {
+		p, _ := event.New(name)
+		e, ok := reflect.ValueOf(p).Elem().Interface().(event.SessionEvent)
+		if !ok {
+			continue
+		}
+		k := TailKind(e)
+		if !slices.Contains(kinds, k) {
+			t.Errorf("%s has kind %q", name, k)
+		}
+		before := h.view().Tail
+		if after := before.Apply(event.Commit{Version: 1 << 40, Events: []event.Event{e}}); (after.Observed > before.Observed) != (k != "") {
+			t.Errorf("%s moves the tail from %d to %d", name, before.Observed, after.Observed)
+		}
+	}
 }
