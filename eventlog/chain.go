@@ -335,11 +335,15 @@ func (c *chain) addFloat(r record, f *float) (Applied, verdict, error) {
 	return out, given, nil
 }
 
-// remove forgets the Sessions that a commit removes: nothing of them needs to be carried.
+// remove forgets the Sessions that a commit removes, and the reports about them: nothing of them
+// needs to be carried.
 func (c *chain) remove(commit event.Commit) {
 	for _, e := range commit.Events {
-		if e, ok := e.(event.SessionRemoved); ok {
-			a := event.SessionAggregate(e.Session)
+		e, ok := e.(event.SessionRemoved)
+		if !ok {
+			continue
+		}
+		for _, a := range []event.Aggregate{event.SessionAggregate(e.Session), event.ExternalAggregate(e.Session)} {
 			if _, ok := c.floats[a]; ok {
 				delete(c.floats, a)
 				c.gone[own(a)] = struct{}{}

@@ -19,6 +19,8 @@ var tools = []Tool{
 	getSessionAssignment,
 	completeSessionMessage,
 	observeSessionMessages,
+	recordExternalObservation,
+	listExternalObservations,
 	readProjectOverview,
 	listProjectFiles,
 	listProjectTrackedFiles,

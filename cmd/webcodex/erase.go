@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"webcodex/commands/aggregate"
@@ -131,13 +132,23 @@ func (o *offlineLog) remove(ctx context.Context, id event.SessionID) error {
 	return remover.Remove(ctx, id)
 }
 
+// ofSession are the records that hold a Session and what was reported about it.
+func ofSession(id event.SessionID) []event.Aggregate {
+	return []event.Aggregate{event.SessionAggregate(id), event.ExternalAggregate(id)}
+}
+
 // lastOf is the Session's last commit in the log; 0: it has none there.
 func (o *offlineLog) lastOf(ctx context.Context, id event.SessionID) (last uint64, err error) {
-	err = o.log.Replay(ctx, eventlog.Range{Aggregate: event.SessionAggregate(id)}, func(e eventlog.Entry) error {
-		last = e.Seq
-		return nil
-	})
-	return last, err
+	for _, a := range ofSession(id) {
+		err := o.log.Replay(ctx, eventlog.Range{Aggregate: a}, func(e eventlog.Entry) error {
+			last = max(last, e.Seq)
+			return nil
+		})
+		if err != nil {
+			return last, err
+		}
+	}
+	return last, nil
 }
 
 // cutBehind lets the log's beginning leave up to behind a commit; 0: what it was has left already.
@@ -207,7 +218,7 @@ func readThrough(ctx context.Context, dir string, id event.SessionID) (erased, e
 	st := a.log.Status()
 	out := erased{Session: id, FirstSeq: st.FirstSeq, LastSeq: st.Seq}
 	err = a.log.Replay(ctx, eventlog.Range{}, func(e eventlog.Entry) error {
-		if e.Commit.Aggregate == event.SessionAggregate(id) {
+		if slices.Contains(ofSession(id), e.Commit.Aggregate) {
 			return fmt.Errorf("commit %d of the erased Session is still there", e.Seq)
 		}
 		out.Commits++

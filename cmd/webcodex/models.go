@@ -8,6 +8,7 @@ import (
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	principals "webcodex/projections/access"
+	"webcodex/projections/external"
 	kept "webcodex/projections/history"
 	registered "webcodex/projections/project"
 	removed "webcodex/projections/retention"
@@ -27,6 +28,7 @@ type models struct {
 	tokens     *principals.Tokens
 	refs       *principals.Refs    // what ~sN and ~pN stand for
 	tombstones *removed.Tombstones // what is left of removed Sessions
+	external   *external.Reports   // what adapters outside report about Sessions
 	kept       *kept.Ledger        // what the log keeps, since when
 	windows    *windows.Store      // what hosts' windows relate to, and what they wrote to each other
 }
@@ -35,9 +37,9 @@ type models struct {
 // many Sessions are expanded in memory.
 func newModels(dir string, hot int, logger *slog.Logger) *models {
 	m := &models{sessions: session.NewStore(), known: registered.NewStore(), tokens: principals.NewTokens(), refs: principals.NewRefs(),
-		tombstones: removed.New(), kept: kept.New(), windows: windows.New()}
+		tombstones: removed.New(), external: external.New(), kept: kept.New(), windows: windows.New()}
 	m.keeper = state.New(state.Options{Path: filepath.Join(dir, stateFile), Fold: session.Shape(), Logger: logger,
-		Models: []state.Model{m.windows, m.known, m.tokens, m.tombstones, m.refs, m.kept, m.sessions.Model()}})
+		Models: []state.Model{m.windows, m.known, m.tokens, m.tombstones, m.refs, m.external, m.kept, m.sessions.Model()}})
 	m.sessions.SetHotTarget(hot)
 	m.sessions.SetKeeper(m.keeper)
 	return m

@@ -13,6 +13,7 @@ import (
 	"webcodex/internal/fault"
 	"webcodex/internal/token"
 	"webcodex/projections/access"
+	"webcodex/projections/external"
 	"webcodex/projections/retention"
 	"webcodex/projections/session"
 )
@@ -25,6 +26,8 @@ type Config struct {
 	Refs *access.Refs
 	// Tombstones are of the Sessions that were removed; nil: none ever is.
 	Tombstones *retention.Tombstones
+	// External are reports of adapters outside; nil: this server takes none.
+	External *external.Reports
 	// Writer is the one on this log that everything of the process decides with: those who share
 	// it wait for each other instead of losing races. Nil: the Kernel makes its own.
 	Writer *aggregate.Writer
@@ -165,6 +168,9 @@ func errText(f *fault.Error) string {
 
 // Sessions gives tools the read models.
 func (c *Call) Sessions() *session.Store { return c.kernel.cfg.Sessions }
+
+// External are the reports of adapters outside; nil: this server takes none.
+func (c *Call) External() *external.Reports { return c.kernel.cfg.External }
 
 // Server is this server life.
 func (c *Call) Server() event.InstanceID { return c.kernel.cfg.Server }

@@ -29,6 +29,8 @@ var importMap = map[string]entry{
 		[]string{"eventlog", "eventlog/event", "projections/state"}},
 	"projections/window": {"the fold of windows: relations, routes, messages between them",
 		[]string{"eventlog", "eventlog/event", "projections/state"}},
+	"projections/external": {"the fold of what adapters outside report about Sessions",
+		[]string{"eventlog", "eventlog/event", "projections/state"}},
 	"projections/state": {"state.db: folds on disk, with the checkpoint they stand at",
 		[]string{"eventlog", "eventlog/event"}},
 
@@ -45,6 +47,7 @@ var importMap = map[string]entry{
 	"commands/history":   {"what leaves the log and when: carrying, pruning, erasing", commandMay},
 	"commands/retention": {"which Closed Sessions are removed", commandMay},
 	"commands/board":     {"tools over a Session's message board", commandMay},
+	"commands/external":  {"reports of adapters outside about a Session", commandMay},
 	"commands/files":     {"tools over files, search and edits", commandMay},
 	"commands/git":       {"tools over the git state of a Project", commandMay},
 	"commands/project":   {"tools over Projects", commandMay},

@@ -123,7 +123,7 @@ func literal(e ast.Expr) (string, bool) {
 func TestKindsOfSessionsBelongToSessions(t *testing.T) {
 	kinds := []string{"UnknownSessionID", "UnknownSessionRef", "SessionExpired", "SessionClosed", "UpgradeDenied", "SessionGuardDenied",
 		"SessionProjectMismatch", "SessionAuthorityDenied"}
-	may := []string{"commands/call", "commands/session", "commands/board", "projections/session"}
+	may := []string{"commands/call", "commands/session", "commands/board", "commands/external", "projections/session"}
 	// The handoff as a resource, the replay, exit codes and a carried Session that has gone are
 	// about Workflow Sessions too.
 	read := map[string][]string{"cmd/webcodex": {"SessionAuthorityDenied", "UnknownSessionID"}, "mcp": {"SessionAuthorityDenied", "UnknownSessionID"},

@@ -46,6 +46,7 @@ const (
 	GitFailed              Kind = "git_failed"
 	InvalidMessage         Kind = "invalid_session_message"
 	UnknownMessage         Kind = "unknown_message_id"
+	UnknownPeer            Kind = "unknown_peer"
 	NotTodo                Kind = "session_message_not_todo"
 	AlreadyCompleted       Kind = "already_completed"
 	FenceStale             Kind = "assignment_fence_stale"
@@ -57,7 +58,8 @@ const (
 	LogDamaged             Kind = "log_damaged"
 	Conflict               Kind = "conflict" // too many writers at once; nothing was written
 	TooManyCalls           Kind = "too_many_calls"
-	Unavailable            Kind = "unavailable" // a plane that does not exist here
+	CapacityReached        Kind = "capacity_reached" // a record is full; nothing leaves it for more
+	Unavailable            Kind = "unavailable"      // a plane that does not exist here
 	Timeout                Kind = "timeout"
 	ShuttingDown           Kind = "shutting_down"
 	Internal               Kind = "internal"
@@ -154,7 +156,7 @@ func KindOf(err error) Kind {
 func defaultRecovery(k Kind) Recovery {
 	switch k {
 	case InvalidArguments, InvalidInstruction, InvalidContext, UnknownTool, UnknownSessionID, UnknownSessionRef, UnknownProject,
-		UnknownProjectRef, UnknownJob, SessionProjectMismatch, InvalidPath, CommandSpawnFailed, InvalidMessage, UnknownMessage, NotTodo,
+		UnknownProjectRef, UnknownJob, SessionProjectMismatch, InvalidPath, CommandSpawnFailed, InvalidMessage, UnknownMessage, UnknownPeer, NotTodo,
 		IdempotencyConflict, InvalidObservation:
 		return FixArguments
 	case EditConflict, AlreadyCompleted, FenceStale:

@@ -266,6 +266,9 @@ func (w *headWriter) write(a string, c change) error {
 			return err
 		}
 	}
+	if !there && c.head.Version == 0 && c.damage == nil {
+		return nil // nothing there was removed
+	}
 	r := was.with(c)
 	if there && r.living(a) == was.living(a) && r.head.Root == was.head.Root && r.removed == was.removed && r.damage == was.damage {
 		move, err := w.stmt(&w.move, `UPDATE state_head SET version = ?, seq = ?, commit_hash = ?, hash = ? WHERE aggregate = ?`)

@@ -224,6 +224,7 @@ func (k *Keeper) note(a eventlog.Applied) {
 			k.at.Epoch = e.Epoch
 		case event.SessionRemoved:
 			k.touch(event.SessionAggregate(e.Session), change{removed: true})
+			k.touch(event.ExternalAggregate(e.Session), change{removed: true}) // where there is one
 		default: // says nothing of the log or of where an aggregate ends
 		}
 	}

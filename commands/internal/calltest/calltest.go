@@ -18,6 +18,7 @@ import (
 	"webcodex/internal/fault"
 	"webcodex/internal/token"
 	"webcodex/projections/access"
+	"webcodex/projections/external"
 	"webcodex/projections/retention"
 	"webcodex/projections/session"
 	"webcodex/projections/state"
@@ -40,6 +41,7 @@ type Env struct {
 
 	Refs       *access.Refs
 	Tombstones *retention.Tombstones
+	External   *external.Reports
 	// Keeper has the models in state.db, as in the program.
 	Keeper *state.Keeper
 	// Limit is how many Closed Sessions are retained; it counts from the next Reopen.
@@ -70,7 +72,7 @@ func At(t testing.TB, dir string, faults *eventlog.Faults) *Env {
 func (e *Env) open() {
 	e.T.Helper()
 	e.Server, e.Store = event.NewInstanceID(), session.NewStore()
-	e.Refs, e.Tombstones = access.NewRefs(), retention.New()
+	e.Refs, e.Tombstones, e.External = access.NewRefs(), retention.New(), external.New()
 	log, err := eventlog.Open(context.Background(), eventlog.Options{Dir: e.Dir, Durability: eventlog.Process, Server: e.Server,
 		Now: time.Now, Base: e.keeper(), Faults: e.Faults, MaxBytes: 256 << 20})
 	if err != nil {
@@ -79,7 +81,7 @@ func (e *Env) open() {
 	e.Log = log
 	e.Keeper.Serve(log.SyncedSeq)
 	remover := remove.New(remove.Options{Writer: aggregate.NewWriter(log, time.Now), Sessions: e.Store, Tombstones: e.Tombstones, Limit: e.Limit})
-	e.Kernel = call.NewKernel(call.Config{Tokens: e.Tokens, Epoch: log.Epoch, Log: log, Sessions: e.Store, Refs: e.Refs, Tombstones: e.Tombstones, OnClosed: remover.Closed, Fleet: e.Fleet, Server: e.Server, Now: time.Now, Ambient: e.Ambient,
+	e.Kernel = call.NewKernel(call.Config{Tokens: e.Tokens, Epoch: log.Epoch, Log: log, Sessions: e.Store, Refs: e.Refs, Tombstones: e.Tombstones, External: e.External, OnClosed: remover.Closed, Fleet: e.Fleet, Server: e.Server, Now: time.Now, Ambient: e.Ambient,
 		OnCall: func(l call.Line) {
 			select {
 			case e.Lines <- l:
@@ -92,7 +94,7 @@ func (e *Env) open() {
 // keeper makes the file of this life's models; the log closes it.
 func (e *Env) keeper() *state.Keeper {
 	e.Keeper = state.New(state.Options{Path: filepath.Join(e.Dir, "state.db"), Fold: "test",
-		Models: []state.Model{e.Tombstones, e.Refs, e.Store.Model()}})
+		Models: []state.Model{e.Tombstones, e.Refs, e.External, e.Store.Model()}})
 	e.Store.SetSource(func(ctx context.Context, id event.SessionID, fn func(session.Stored) error) error {
 		return e.Log.Replay(ctx, eventlog.Range{Aggregate: event.SessionAggregate(id)}, func(x eventlog.Entry) error {
 			return fn(session.Stored{Seq: x.Seq, Hash: x.Hash, Commit: x.Commit})
