@@ -55,24 +55,9 @@ func observeMessages(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err := in.check(); err != nil {
 		return call.Result{}, err
 	}
-	o := observer{c: c, limit: clamp(in.Limit, ObserveLimit, MaxObserveLimit)}
-	if in.Token == nil {
-		return o.baseline(false)
-	}
-	at, err := o.open(*in.Token)
-	if err != nil {
-		return call.Result{}, err
-	}
-	if at.epoch != c.Epoch() {
-		// The history that the token counts in is not the one told now. What the caller has seen
-		// may be gone, and the same numbers stand for other changes.
-		return o.baseline(true)
-	}
-	o.after = at.revision
-	if in.WaitSecs == nil {
-		return o.look(notWaited)
-	}
-	return o.await(ctx, waitOf(*in.WaitSecs))
+	o := &observer{c: c, limit: clamp(in.Limit, ObserveLimit, MaxObserveLimit)}
+	out, err := o.observe(ctx, in.Token, in.WaitSecs)
+	return call.Result{Output: out}, err
 }
 
 func (in ObserveIn) check() error {
@@ -88,81 +73,88 @@ func (in ObserveIn) check() error {
 	return nil
 }
 
-// observer is one caller at one place of one board.
+// observer is one caller at one place of one board. Its answers are pointers, since a
+// thousand that wait have a thousand stacks.
 type observer struct {
 	c     *call.Call
 	after uint64
 	limit int
 }
 
+// observe answers from a token, or gives the first one.
+func (o *observer) observe(ctx context.Context, token *string, waitSecs *int) (*ObserveOut, error) {
+	if token == nil {
+		return o.baseline(false)
+	}
+	at, err := o.open(*token)
+	switch {
+	case err != nil:
+		return nil, err
+	case at.epoch != o.c.Epoch():
+		// The history that the token counts in is not the one told now. What the caller has seen
+		// may be gone, and the same numbers stand for other changes.
+		return o.baseline(true)
+	}
+	o.after = at.revision
+	if waitSecs == nil {
+		return o.look(notWaited)
+	}
+	if out, err := o.look(changed); err != nil || out.Changed {
+		return out, err
+	}
+	return o.await(ctx, waitOf(*waitSecs))
+}
+
 // baseline is the board's end, and nothing of what came before it (MSG-14).
-func (o observer) baseline(lost bool) (call.Result, error) {
+func (o *observer) baseline(lost bool) (*ObserveOut, error) {
 	v, err := read(o.c)
 	if err != nil {
-		return call.Result{}, err
+		return nil, err
 	}
-	return call.Result{Output: ObserveOut{Messages: []session.MessageView{}, Token: o.seal(v.Board.Revision), HistoryLost: lost,
-		Changed: lost, WaitOutcome: notWaited}}, nil
+	return &ObserveOut{Messages: []session.MessageView{}, Token: o.seal(v.Board.Revision), HistoryLost: lost, Changed: lost,
+		WaitOutcome: notWaited}, nil
 }
 
-// seen is one look at the board. The fold has durable commits alone, so a token that is made
+// look is one look at the board. The fold has durable commits alone, so a token that is made
 // of it is good after any restart that keeps the Session (MSG-22).
-func (o observer) seen() (Look, []session.MessageView, error) {
+func (o *observer) look(outcome string) (*ObserveOut, error) {
 	v, err := read(o.c)
 	if err != nil {
-		return Look{}, nil, err
+		return nil, err
 	}
-	var views []session.MessageView
+	out := &ObserveOut{Messages: []session.MessageView{}, WaitOutcome: outcome}
 	l, err := DecideObserve(v.Board, o.after, o.limit, func(page []*session.Message) int {
-		views = shown(v.Core.ID, page)
-		return len(views)
+		out.Messages = shown(v.Core.ID, page)
+		return len(out.Messages)
 	})
-	return l, views, err
-}
-
-func (o observer) result(l Look, views []session.MessageView, outcome string) call.Result {
-	if views == nil {
-		views = []session.MessageView{}
-	}
-	return call.Result{Output: ObserveOut{Messages: views, Token: o.seal(l.Next), HasMore: l.More, HistoryLost: l.Lost, Changed: l.Changed(),
-		WaitOutcome: outcome}}
-}
-
-func (o observer) look(outcome string) (call.Result, error) {
-	l, views, err := o.seen()
 	if err != nil {
-		return call.Result{}, err
+		return nil, err
 	}
-	return o.result(l, views, outcome), nil
+	out.Token, out.HasMore, out.HistoryLost, out.Changed = o.seal(l.Next), l.More, l.Lost, l.Changed()
+	return out, nil
 }
 
 // await looks until something has changed, in the folded state and under no lock; being woken
 // proves nothing (MSG-23, MSG-24).
-func (o observer) await(ctx context.Context, d time.Duration) (call.Result, error) {
-	if l, views, err := o.seen(); err != nil || l.Changed() {
-		return o.result(l, views, changed), err
-	}
-	var l Look
-	var views []session.MessageView
-	err := o.c.Waiting(func() (err error) {
+func (o *observer) await(ctx context.Context, d time.Duration) (out *ObserveOut, err error) {
+	err = o.c.Waiting(func() (err error) {
 		bounded, cancel := o.c.Bounded(ctx, d)
 		defer cancel()
 		ended := o.c.Sessions().Await(bounded, o.c.Session.ID, func() bool {
-			l, views, err = o.seen()
-			return err != nil || l.Changed()
+			out, err = o.look(changed)
+			return err != nil || out.Changed
 		})
-		if ended != nil && ctx.Err() != nil {
+		switch {
+		case err != nil:
+			return err
+		case ended != nil && ctx.Err() != nil:
 			return fault.Wrap(ctx.Err(), fault.Cancelled, "the wait was cancelled")
+		case ended != nil:
+			out.WaitOutcome = timeout
 		}
-		return err
+		return nil
 	})
-	switch {
-	case err != nil:
-		return call.Result{}, err
-	case l.Changed():
-		return o.result(l, views, changed), nil
-	}
-	return o.result(l, views, timeout), nil
+	return out, err
 }
 
 // cursor is what a token hides: how far its holder has seen a board, in which history.
@@ -174,13 +166,13 @@ type cursor struct {
 const tokenUse = "webcodex.observation-token.v1"
 
 // binding ties a token to one incarnation of one Session.
-func (o observer) binding() []string { return []string{string(o.c.Session.ID), o.c.Session.Nonce} }
+func (o *observer) binding() []string { return []string{string(o.c.Session.ID), o.c.Session.Nonce} }
 
-func (o observer) seal(revision uint64) string {
+func (o *observer) seal(revision uint64) string {
 	return o.c.Tokens().Seal(tokenUse, o.binding(), append(binary.BigEndian.AppendUint64(nil, revision), o.c.Epoch()...))
 }
 
-func (o observer) open(s string) (cursor, error) {
+func (o *observer) open(s string) (cursor, error) {
 	body, err := o.c.Tokens().Open(tokenUse, o.binding(), s)
 	if err != nil || len(body) < 8 {
 		return cursor{}, invalidToken()

@@ -120,21 +120,36 @@ func (c *Call) do(ctx context.Context) (Response, error) {
 	if err := c.guard(ctx); err != nil {
 		return Response{}, err
 	}
-	res, err := c.work(ctx)
-	// The end is recorded even when the caller has gone.
-	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
-	return c.finish(keep, res, err)
+	res := new(Result)
+	err := c.work(ctx, res)
+	return c.conclude(ctx, res, err)
 }
 
-func (c *Call) run(ctx context.Context) (res Result, err error) {
+// work runs the tool between the mutations that travel with it. Results are large and stay off
+// the stacks of calls that wait, of which there may be thousands.
+func (c *Call) work(ctx context.Context, res *Result) error {
+	if err := c.before(ctx); err != nil {
+		return err
+	}
+	return c.run(ctx, res)
+}
+
+// conclude records the end, also when the caller has gone, and gives the answer.
+func (c *Call) conclude(ctx context.Context, res *Result, err error) (Response, error) {
+	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return c.finish(keep, *res, err)
+}
+
+func (c *Call) run(ctx context.Context, res *Result) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.kernel.cfg.Logger.Error("tool panicked", "tool", c.req.Spec.Name, "stack", string(debug.Stack()))
 			err = fault.New(fault.Internal, "the tool failed inside; the details are in the server's log")
 		}
 	}()
-	return c.req.Spec.Run(ctx, c)
+	*res, err = c.req.Spec.Run(ctx, c)
+	return err
 }
 
 func (k *Kernel) tell(c *Call, resp Response, err error) {

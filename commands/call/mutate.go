@@ -88,7 +88,7 @@ func (c *Call) mutate(ctx context.Context, m Mutation) *fault.Error {
 }
 
 // alone is do without what belongs to a request: slots, evidence, additions.
-func (c *Call) alone(ctx context.Context) (Result, error) {
+func (c *Call) alone(ctx context.Context) (res Result, err error) {
 	if c.req.Spec == nil {
 		return Result{}, fault.New(fault.Unavailable, "this server has nothing of that kind")
 	}
@@ -98,7 +98,8 @@ func (c *Call) alone(ctx context.Context) (Result, error) {
 	if err := c.guard(ctx); err != nil {
 		return Result{}, err
 	}
-	return c.run(ctx)
+	err = c.run(ctx, &res)
+	return res, err
 }
 
 func (c *Call) tell(m Mutation, t told) {
@@ -133,14 +134,6 @@ func members(output any, keep []string) map[string]json.RawMessage {
 		}
 	}
 	return out
-}
-
-// work runs the tool between the mutations that travel with it.
-func (c *Call) work(ctx context.Context) (Result, error) {
-	if err := c.before(ctx); err != nil {
-		return Result{}, err
-	}
-	return c.run(ctx)
 }
 
 // settleAfter makes the after-success mutations within a time of their own: the caller may be
