@@ -277,3 +277,17 @@ func (s *Server) listTools(next sdk.MethodHandler) sdk.MethodHandler {
 		return &shown, nil
 	}
 }
+
+// profileHeader is how a host tells its guidance profile, request by request.
+const profileHeader = "X-WebCodex-MCP-Profile"
+
+// hostProfile is the host's policy for this request: its header, else the deployment's choice
+// (PRO-03).
+func (s *Server) hostProfile(c *sdk.CallToolRequest) string {
+	if c.Extra != nil && c.Extra.Header != nil {
+		if p := c.Extra.Header.Get(profileHeader); p != "" {
+			return cut(p, maxSelector)
+		}
+	}
+	return s.cfg.Profile
+}

@@ -95,6 +95,7 @@ func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest) *sd
 	if err != nil {
 		return refusal(err)
 	}
+	env.Profile = s.hostProfile(c)
 	resp, err := s.cfg.Kernel.Call(ctx, call.Request{Spec: tool.Spec, Args: args, Principal: callerOf(ctx),
 		Transport: "mcp", Envelope: env, Window: windowOf(c.Params.Meta),
 		// The context ends when a modern client disconnects and when any client cancels;

@@ -26,7 +26,9 @@ type Config struct {
 	// PublicURL is what hosts outside reach a tunnel under; empty: none.
 	PublicURL string
 	Version   string
-	Logger    *slog.Logger
+	// Profile is the guidance profile of hosts that tell none of their own; empty: direct.
+	Profile string
+	Logger  *slog.Logger
 	// Tools is the catalogue served; nil: Catalogue().
 	Tools []Tool
 	// Heartbeat overrides the interval of heartbeats; 0: the default.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"webcodex/commands/call"
 	"webcodex/commands/session"
 	"webcodex/internal/fault"
 	"webcodex/mcp/schema"
@@ -32,5 +33,6 @@ var workOnProject = Tool{
 		schema.Opt("mode", schema.Enum("checkout works in the repository itself.", "checkout", "worktree")),
 		schema.Opt("session_mode", sessionModeArg),
 		schema.Opt("execution_context", contextArg()),
+		schema.Opt("guidance_profile", schema.Enum("", call.Profiles...)),
 	),
 }

@@ -29,6 +29,9 @@ type Config struct {
 	// off. ScrubInterval is how often it begins anew.
 	ScrubRate     int64
 	ScrubInterval time.Duration
+	// HostProfile is the guidance profile of MCP hosts that tell none of their own; empty: direct
+	// (PRO-03).
+	HostProfile string
 }
 
 // HistoryConfig bounds what the log keeps for forensic replay (EVT-04).

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"webcodex/commands/call"
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
 )
@@ -86,6 +88,13 @@ var configTable = []setting{
 	{"scrub.interval", "a duration like 24h", "how often the background check of the log begins anew",
 		func(c *Config, v string) error { return setDuration(&c.ScrubInterval, v, time.Minute) },
 		func(c Config) string { return showDuration(c.ScrubInterval) }},
+	{"mcp.host_profile", "direct or host_code_mode", "the form of guidance for MCP hosts that tell none of their own with X-WebCodex-MCP-Profile; empty: direct",
+		func(c *Config, v string) error {
+			if c.HostProfile = v; v != "" && !slices.Contains(call.Profiles, v) {
+				return usagef("direct or host_code_mode")
+			}
+			return nil
+		}, func(c Config) string { return c.HostProfile }},
 }
 
 // minLogBytes is the smallest budget: the log leaves in whole blocks of 4 MiB, and in a smaller

@@ -98,7 +98,7 @@ func (s *server) listen(explicit, public string) error {
 	}
 	s.public = public
 	s.edge, err = mcp.New(mcp.Config{Kernel: s.kernel, Sessions: s.store, Access: s.access, Listen: l.Addr().String(),
-		PublicURL: public, Version: thisBuild().Version, Logger: s.logger})
+		PublicURL: public, Version: thisBuild().Version, Profile: s.profile, Logger: s.logger})
 	if err != nil {
 		return failf(exitFailed, "the MCP server cannot be built: %v", err)
 	}

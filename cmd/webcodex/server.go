@@ -17,6 +17,7 @@ import (
 	"webcodex/commands/call"
 	"webcodex/commands/execution"
 	"webcodex/commands/history"
+	"webcodex/commands/material"
 	projects "webcodex/commands/project"
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
@@ -54,6 +55,8 @@ type server struct {
 	runner *runner.Runner
 	kernel *call.Kernel
 	edge   *mcp.Server
+	// profile is the guidance of hosts that tell none of their own.
+	profile string
 
 	refs       *principals.Refs    // what ~sN and ~pN stand for
 	tombstones *removed.Tombstones // what is left of removed Sessions
@@ -121,7 +124,8 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 			printCall(s, l)
 		}
 	}
-	cfg.Ambient = []call.Ambient{attention.New(nil)}
+	srv.profile = f.cfg.HostProfile
+	cfg.Ambient = []call.Ambient{attention.New(nil), material.New(material.Options{})}
 	srv.kernel = call.NewKernel(cfg)
 	return srv, nil
 }

@@ -59,6 +59,7 @@ func (c *Call) admit(ctx context.Context) error {
 	if err := c.nameProject(n.Project); err != nil {
 		return err
 	}
+	c.named = c.Project != nil
 	if n.SessionID != "" {
 		core, err := c.authorise(event.SessionID(n.SessionID))
 		if err != nil {

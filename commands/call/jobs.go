@@ -55,6 +55,19 @@ func (t *jobTable) end(id event.ExecutionID) {
 	}
 }
 
+// running are those without an end, the newest first.
+func (t *jobTable) running() []Job {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []Job
+	for _, id := range slices.Backward(t.order) {
+		if j := t.byID[id]; !j.Ended {
+			out = append(out, *j)
+		}
+	}
+	return out
+}
+
 func (t *jobTable) find(id event.ExecutionID) (Job, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,6 +92,9 @@ func (c *Call) Job(id string) (Job, error) {
 	if !ok || j.Authority != c.Principal.Actor.Authority || !c.Principal.Sees(j.Target.Ref) {
 		return Job{}, fault.New(fault.UnknownJob, "no such Job is known in this server's life").WithField("job_id").
 			WithNext("use the job_id that the run gave; look at what changed before running it again")
+	}
+	if c.Recorder != nil && !c.Recorder.Project.Zero() && c.Recorder.Project != j.Target.Ref {
+		return Job{}, c.mismatch() // the Job's Project is the request's (REC-09)
 	}
 	return j, nil
 }

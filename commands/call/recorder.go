@@ -61,6 +61,7 @@ type leg struct {
 	id                 event.SessionID
 	business, recorder bool
 	opened             bool // the start is committed
+	ended              bool // it takes nothing more of this call
 }
 
 // trace finds the Sessions that keep this call. The one it works on leads: its commit is the
@@ -90,7 +91,7 @@ func (c *Call) start(ctx context.Context, x *event.Execution) error {
 }
 
 func (c *Call) begin(ctx context.Context, l *leg, x *event.Execution, reserve bool) error {
-	if l.opened {
+	if l.opened || l.ended {
 		return nil
 	}
 	_, err := c.append(ctx, l, reserve, func(now time.Time) ([]event.Event, error) {
@@ -145,6 +146,7 @@ func (c *Call) end(ctx context.Context, res Result, f *fault.Error) (event.Event
 	var id event.EventID
 	var failed error
 	for _, l := range c.legs {
+		l.ended = true
 		receipt, err := c.append(ctx, l, true, func(now time.Time) ([]event.Event, error) {
 			ends := c.finishEvents(l, res, f, now)
 			if l.opened {

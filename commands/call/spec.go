@@ -146,6 +146,10 @@ type Call struct {
 	nested     bool // travels with another call, which leaves the evidence
 	mutated    bool // a decision of its own is committed
 	control    map[string]told
+	named      bool   // the arguments name the Project
+	guidance   string // the profile asked for
+	looked     *wire.InstructionSources
+	hasLooked  bool
 	settled    chan struct{} // closed when the finish is committed and the answer is built
 }
 

@@ -45,7 +45,8 @@ func observeStart(ctx context.Context, c *call.Call) bootstrap {
 	if c.Target != nil && offers(c, wire.OpObserveNavigation) {
 		go func() { told <- observeNavigation(ctx, c) }()
 	}
-	b := bootstrap{workspace: observe(ctx, c, wire.ObserveWorkspaceIn{Instructions: true}), navigation: SemanticNavigation{Status: NavigationNotObserved}}
+	in := wire.ObserveWorkspaceIn{Instructions: true, Text: c.Wants(call.MaterialInstructions) && c.HasScope(call.ScopeProjectRead)}
+	b := bootstrap{workspace: observe(ctx, c, in), navigation: SemanticNavigation{Status: NavigationNotObserved}}
 	select {
 	case b.navigation = <-told:
 	default:

@@ -20,6 +20,8 @@ type WorkIn struct {
 	Mode        string     `json:"mode,omitempty"`
 	SessionMode string     `json:"session_mode,omitempty"`
 	Context     *ContextIn `json:"execution_context,omitempty"`
+	// Profile is the form of guidance for this request; nothing keeps it (PRO-05).
+	Profile string `json:"guidance_profile,omitempty"`
 }
 
 // WorkOut is its output (shapes.md 4).
@@ -35,6 +37,7 @@ type WorkOut struct {
 	Navigation   SemanticNavigation `json:"semantic_navigation"`
 	Feedback     session.Feedback   `json:"continuation_feedback"`
 	Next         []session.Action   `json:"next_actions"`
+	Profile      string             `json:"guidance_profile"`
 }
 
 // WorkspaceOut is what was seen of the working tree.
@@ -83,7 +86,11 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	w := WorkOut{SessionID: event.NewSessionID(), Continuation: Created, Feedback: session.FreshFeedback()}
+	profile, err := c.Guidance(in.Profile)
+	if err != nil {
+		return call.Result{}, err
+	}
+	w := WorkOut{SessionID: event.NewSessionID(), Continuation: Created, Feedback: session.FreshFeedback(), Profile: profile}
 	if c.Session != nil {
 		w.SessionID, w.Continuation, w.Feedback = c.Session.ID, Resumed, feedbackBefore(c, c.Session.ID)
 		err = resumeWork(ctx, c, in, defaults, &w)
@@ -172,6 +179,7 @@ func (w *WorkOut) observe(ctx context.Context, c *call.Call) *wire.InstructionSo
 		Head: b.workspace.Head, Detached: b.workspace.Detached, Conflicts: b.workspace.Conflicts,
 		ConflictCount: b.workspace.ConflictCount, ChangedFiles: b.workspace.ChangedFiles}
 	w.Navigation = b.navigation
+	c.Looked(b.workspace.Instructions)
 	return b.workspace.Instructions
 }
 

@@ -50,6 +50,7 @@ var importMap = map[string]entry{
 	"commands/external":  {"reports of adapters outside about a Session", commandMay},
 	"commands/files":     {"tools over files, search and edits", commandMay},
 	"commands/git":       {"tools over the git state of a Project", commandMay},
+	"commands/material":  {"context materials beside answers: one registry, each authorised before it is read", append([]string{"commands/access"}, commandMay...)},
 	"commands/project":   {"tools over Projects", commandMay},
 	"commands/run":       {"tools that run commands and watch Jobs", commandMay},
 	"commands/runtime":   {"tools over WebCodex itself: its status", commandMay},

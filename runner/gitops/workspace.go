@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,7 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
@@ -23,6 +26,10 @@ var instructionFiles = []string{"AGENTS.md", "CLAUDE.md"}
 // observeWorkspace answers whatever the repository is like; only a request that ends early is
 // a fault.
 func observeWorkspace(ctx context.Context, p *runner.Project, in wire.ObserveWorkspaceIn) (wire.ObserveWorkspaceOut, error) {
+	if in.Only {
+		found := findInstructions(p.Root, in.Text)
+		return wire.ObserveWorkspaceOut{Status: wire.WorkspaceUnavailable, Reason: "not_requested", Conflicts: []string{}, Instructions: &found}, nil
+	}
 	out, err := with(ctx, p, func(repo *git.Repo) (wire.ObserveWorkspaceOut, error) { return lookAt(ctx, repo, in.Tree) })
 	if err != nil {
 		if ctx.Err() != nil {
@@ -31,7 +38,7 @@ func observeWorkspace(ctx context.Context, p *runner.Project, in wire.ObserveWor
 		out = wire.ObserveWorkspaceOut{Status: wire.WorkspaceUnavailable, Reason: reasonOf(err), Conflicts: []string{}}
 	}
 	if in.Instructions {
-		found := findInstructions(p.Root)
+		found := findInstructions(p.Root, in.Text)
 		out.Instructions = &found
 	}
 	return out, nil
@@ -108,17 +115,17 @@ func Bind(ctx context.Context, root *os.Root) event.Binding {
 	return b
 }
 
-// findInstructions fingerprints the instruction files; their text is never read into an
-// answer (STA-14).
-func findInstructions(root *os.Root) wire.InstructionSources {
+// findInstructions fingerprints the instruction files; their text goes into an answer only
+// where it was asked for (STA-14).
+func findInstructions(root *os.Root, text bool) wire.InstructionSources {
 	out := wire.InstructionSources{Sources: make([]wire.InstructionSource, len(instructionFiles))}
 	for i, name := range instructionFiles {
-		out.Sources[i] = instructionSource(root, name)
+		out.Sources[i] = instructionSource(root, name, text)
 	}
 	return out
 }
 
-func instructionSource(root *os.Root, name string) wire.InstructionSource {
+func instructionSource(root *os.Root, name string, text bool) wire.InstructionSource {
 	s := wire.InstructionSource{Path: name}
 	if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		s.Status = wire.SourceNotFound
@@ -148,7 +155,8 @@ func instructionSource(root *os.Root, name string) wire.InstructionSource {
 		return s
 	}
 	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(f, maxInstructBytes+1))
+	var kept bytes.Buffer
+	n, err := io.Copy(h, io.TeeReader(io.LimitReader(f, maxInstructBytes+1), &kept))
 	switch s.Bytes = n; {
 	case err != nil:
 		s.Status = wire.SourceUnreadable
@@ -156,6 +164,22 @@ func instructionSource(root *os.Root, name string) wire.InstructionSource {
 		s.Status = wire.SourceTooLarge
 	default:
 		s.Status, s.SHA256 = wire.SourceLoaded, hex.EncodeToString(h.Sum(nil))
+		if text {
+			s.Text, s.Cut = beginning(kept.Bytes())
+		}
 	}
 	return s
+}
+
+// beginning is as much of a text as an observation carries, cut at a character's border.
+func beginning(b []byte) (string, bool) {
+	s := strings.ToValidUTF8(string(b), "\uFFFD")
+	if len(s) <= wire.MaxInstructionText {
+		return s, false
+	}
+	n := wire.MaxInstructionText
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n], true
 }

@@ -37,6 +37,9 @@ const (
 type ObserveWorkspaceIn struct {
 	// Instructions also looks for instruction files (AGENTS.md, CLAUDE.md) in the root.
 	Instructions bool `json:"instructions"`
+	// Text also gives the beginning of what those files say; Only leaves the working tree out.
+	Text bool `json:"text,omitempty"`
+	Only bool `json:"only,omitempty"`
 	// Tree also asks for the identity of the files (event.Binding.Tree).
 	Tree bool `json:"tree,omitempty"`
 }
@@ -63,7 +66,7 @@ type ObserveWorkspaceOut struct {
 }
 
 // InstructionSources names the instruction files of a Project that were looked for, there or
-// not, never their text (STA-14).
+// not; their text is there only where it was asked for (STA-14, CTX-15).
 type InstructionSources struct {
 	Sources []InstructionSource `json:"sources"`
 }
@@ -74,7 +77,14 @@ type InstructionSource struct {
 	SHA256 string `json:"sha256,omitempty"` // of the whole file; empty unless it could be read
 	Bytes  int64  `json:"bytes"`
 	Status string `json:"status"`
+	// Text is the beginning of a file that was loaded, at most MaxInstructionText bytes of valid
+	// UTF-8; Cut tells that there is more.
+	Text string `json:"text,omitempty"`
+	Cut  bool   `json:"cut,omitempty"`
 }
+
+// MaxInstructionText is the bytes of one instruction file that an observation carries.
+const MaxInstructionText = 16 << 10
 
 // Statuses of an InstructionSource. All but the first two say why it cannot be read.
 const (
