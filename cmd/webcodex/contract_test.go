@@ -25,6 +25,7 @@ var sample = map[string]args{
 	"read_session_summary":    {},
 	"read_session_handoff":    {},
 	"finish_coding_task":      {},
+	"read_validation_summary": {},
 	"post_session_message":    {"kind": "note", "message": "x"},
 	"list_session_messages":   {},
 	"read_session_discussion": {},

@@ -110,3 +110,24 @@ func TestJobsOfAnAttempt(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// A feedback judges nothing: no member of it reads as a verdict, and it is the same whatever
+// the verdict of a finish is. One of a fresh Session tells that there was no attempt.
+//
+// Covers: CON-03, CON-08
+func TestAFeedbackIsNoVerdict(t *testing.T) {
+	h := began("verdict")
+	h.edit("a.go")
+	for _, name := range append(keysOf(t, NewFeedback(h.view(), all(), 9)), keysOf(t, NewFeedback(h.view(), all(), 9).Attempt)...) {
+		if strings.Contains(name, "verdict") || strings.Contains(name, "done") || strings.Contains(name, "complete") {
+			t.Errorf("member %s", name)
+		}
+	}
+	f := NewFinish(h.view(), all(), FinishOptions{})
+	if f.Verdict.Verdict != "warn" || f.Feedback == nil || size(*f.Feedback) != size(NewFeedback(h.view(), all(), MaxFeedbackPaths)) {
+		t.Errorf("%+v", f.Verdict)
+	}
+	if fresh := FreshFeedback(); fresh.Status != "not_applicable" || fresh.ReasonCode != "fresh_session" || fresh.Attempt != nil || fresh.Suggested == nil {
+		t.Errorf("%+v", fresh)
+	}
+}
