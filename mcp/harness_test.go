@@ -16,7 +16,9 @@ import (
 
 	"webcodex/commands/access"
 	"webcodex/commands/aggregate"
+	"webcodex/commands/attention"
 	"webcodex/commands/call"
+	"webcodex/commands/material"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
@@ -76,6 +78,7 @@ func newRig(t testing.TB, opts ...rigOption) *rig {
 			return err
 		}})
 	kernel := call.NewKernel(call.Config{Log: r.log, Sessions: r.store, Refs: refs, Fleet: noFleet{}, Server: event.NewInstanceID(), Now: time.Now,
+		Ambient: []call.Ambient{attention.New(nil), material.New(material.Options{})},
 		OnCall: func(l call.Line) {
 			if l.Tool == "edge_panic" {
 				panic("outside of the tool")

@@ -179,3 +179,26 @@ func TestRecordedCallsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// A Job that a call names by its id brings its Project with it.
+//
+// Covers: REC-09
+func TestARecorderIsOfTheJobsProject(t *testing.T) {
+	e := calltest.New(t, nil)
+	a, b := work(e, calltest.Alpha, ""), work(e, calltest.Beta, "")
+	e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
+		return call.Outcome{Promoted: true}, e.Fleet.Grant(ctx, x)
+	}
+	if _, err := e.Call(runs, in{Project: calltest.Beta.String()}); err != nil {
+		t.Fatal(err)
+	}
+	stops := &call.Spec{Name: "stop_job", Scopes: []call.Scope{call.ScopeRuntimeRead}, Plane: call.PlaneRuntime, Class: call.Mutate,
+		Run: func(_ context.Context, c *call.Call) (call.Result, error) {
+			_, err := c.Job(string(e.Fleet.Starts()[0]))
+			return call.Result{}, err
+		}}
+	if _, err := recorded(e, stops, `{}`, a); fault.KindOf(err) != fault.SessionProjectMismatch {
+		t.Errorf("of another Project: %v", err)
+	}
+	mustRecord(e, stops, `{}`, b)
+}
