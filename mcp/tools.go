@@ -19,6 +19,7 @@ var tools = []Tool{
 	getSessionAssignment,
 	completeSessionMessage,
 	observeSessionMessages,
+	postPeerMessage,
 	recordExternalObservation,
 	listExternalObservations,
 	readProjectOverview,

@@ -18,6 +18,7 @@ import (
 	"webcodex/commands/execution"
 	"webcodex/commands/history"
 	"webcodex/commands/material"
+	"webcodex/commands/peer"
 	projects "webcodex/commands/project"
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
@@ -112,7 +113,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	if err != nil {
 		return nil, err
 	}
-	cfg := call.Config{Tokens: tokens, Epoch: srv.log.Epoch, Log: srv.log, Writer: srv.writer, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, External: m.external, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
+	cfg := call.Config{Windows: m.windows, Tokens: tokens, Epoch: srv.log.Epoch, Log: srv.log, Writer: srv.writer, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, External: m.external, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
 		Info: func() call.ServerInfo {
 			return call.ServerInfo{Version: thisBuild().Version, StartedAt: srv.started, Log: srv.log.Status()}
 		}}
@@ -125,7 +126,8 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 		}
 	}
 	srv.profile = f.cfg.HostProfile
-	cfg.Ambient = []call.Ambient{attention.New(nil), material.New(material.Options{})}
+	peers := &peer.Peers{}
+	cfg.Ambient = []call.Ambient{attention.New(peers.Affine), peers.Ambient, material.New(material.Options{Linked: peers.Linked})}
 	srv.kernel = call.NewKernel(cfg)
 	return srv, nil
 }

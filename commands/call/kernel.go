@@ -16,6 +16,7 @@ import (
 	"webcodex/projections/external"
 	"webcodex/projections/retention"
 	"webcodex/projections/session"
+	"webcodex/projections/window"
 )
 
 // Config of a Kernel. Log, Sessions, Fleet, Server and Now are required.
@@ -26,6 +27,8 @@ type Config struct {
 	Refs *access.Refs
 	// Tombstones are of the Sessions that were removed; nil: none ever is.
 	Tombstones *retention.Tombstones
+	// Windows are what hosts' windows relate to and wrote to each other; nil: none is kept.
+	Windows *window.Store
 	// External are reports of adapters outside; nil: this server takes none.
 	External *external.Reports
 	// Writer is the one on this log that everything of the process decides with: those who share

@@ -57,6 +57,8 @@ type Spec struct {
 	Evidence func(args json.RawMessage) event.Input
 	// Expects: the tool takes result_expectation, and its end is held against it (EXE-29).
 	Expects bool
+	// Status: the tool tells how a Project stands, which is no sign that work goes on (WIN-28).
+	Status bool
 	// Run does the work. A *fault.Error becomes the refusal; any other error is internal.
 	Run func(ctx context.Context, c *Call) (Result, error)
 }
@@ -139,6 +141,7 @@ type Call struct {
 	// Project is set where a Project was named or follows from the Session, Runner or not.
 	Project *ProjectInfo
 
+	worked     *session.Core // that it began or went on with
 	execution  event.ExecutionID
 	validates  *event.ValidationScope
 	recorderID event.CallID

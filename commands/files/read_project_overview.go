@@ -20,7 +20,7 @@ type OverviewIn struct {
 
 // Overview shows the shape of a Project by its names.
 var Overview = call.Spec{
-	Name: "read_project_overview", Scopes: []call.Scope{call.ScopeProjectRead}, Plane: call.PlaneProject, Class: call.Observe,
+	Name: "read_project_overview", Status: true, Scopes: []call.Scope{call.ScopeProjectRead}, Plane: call.PlaneProject, Class: call.Observe,
 	In: OverviewIn{}, Evidence: overviewEvidence, Run: overview,
 }
 

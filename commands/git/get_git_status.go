@@ -25,7 +25,7 @@ type StatusOut struct {
 
 // Status shows branch, head and every changed, conflicted and untracked file.
 var Status = call.Spec{
-	Name: "get_git_status", Scopes: []call.Scope{call.ScopeProjectRead}, Plane: call.PlaneProject, Class: call.Observe,
+	Name: "get_git_status", Status: true, Scopes: []call.Scope{call.ScopeProjectRead}, Plane: call.PlaneProject, Class: call.Observe,
 	In: StatusIn{}, Evidence: statusEvidence, Run: status,
 }
 

@@ -104,6 +104,7 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
+	c.Worked(core)
 	w.SessionRef, w.ProjectRef = sessionRefs(ctx, c, core)[0], projectRef(ctx, c)
 	w.Session, w.Project, w.Next = HeadOf(core), projectName(core.Project), nextActions(core, w.Continuation)
 	return call.Result{Output: w}, nil

@@ -51,6 +51,7 @@ var importMap = map[string]entry{
 	"commands/files":     {"tools over files, search and edits", commandMay},
 	"commands/git":       {"tools over the git state of a Project", commandMay},
 	"commands/material":  {"context materials beside answers: one registry, each authorised before it is read", append([]string{"commands/access"}, commandMay...)},
+	"commands/peer":      {"what windows of a principal are told beside answers, and their messages to each other", commandMay},
 	"commands/project":   {"tools over Projects", commandMay},
 	"commands/run":       {"tools that run commands and watch Jobs", commandMay},
 	"commands/runtime":   {"tools over WebCodex itself: its status", commandMay},

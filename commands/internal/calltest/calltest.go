@@ -22,6 +22,7 @@ import (
 	"webcodex/projections/retention"
 	"webcodex/projections/session"
 	"webcodex/projections/state"
+	"webcodex/projections/window"
 )
 
 // Env is one server life. Reopen begins the next one on the same log.
@@ -41,6 +42,7 @@ type Env struct {
 
 	Refs       *access.Refs
 	Tombstones *retention.Tombstones
+	Windows    *window.Store
 	External   *external.Reports
 	// Keeper has the models in state.db, as in the program.
 	Keeper *state.Keeper
@@ -48,6 +50,8 @@ type Env struct {
 	Limit int
 	// Ambient are the additions to answers; they count from the next Reopen.
 	Ambient []call.Ambient
+	// Now is the Kernel's clock; it counts from the next Reopen.
+	Now func() time.Time
 }
 
 // New opens a fresh data directory; faults may be nil.
@@ -59,7 +63,7 @@ func New(t testing.TB, faults *eventlog.Faults) *Env {
 // At is New on a directory that may have been used.
 func At(t testing.TB, dir string, faults *eventlog.Faults) *Env {
 	t.Helper()
-	e := &Env{T: t, Dir: dir, Fleet: NewFleet(), Faults: faults, Lines: make(chan call.Line, 1024), Limit: remove.DefaultLimit}
+	e := &Env{T: t, Dir: dir, Fleet: NewFleet(), Faults: faults, Lines: make(chan call.Line, 1024), Now: time.Now, Limit: remove.DefaultLimit}
 	var err error
 	if e.Tokens, err = token.New([]byte("of this directory")); err != nil {
 		t.Fatal(err)
@@ -71,7 +75,7 @@ func At(t testing.TB, dir string, faults *eventlog.Faults) *Env {
 
 func (e *Env) open() {
 	e.T.Helper()
-	e.Server, e.Store = event.NewInstanceID(), session.NewStore()
+	e.Server, e.Store, e.Windows = event.NewInstanceID(), session.NewStore(), window.New()
 	e.Refs, e.Tombstones, e.External = access.NewRefs(), retention.New(), external.New()
 	log, err := eventlog.Open(context.Background(), eventlog.Options{Dir: e.Dir, Durability: eventlog.Process, Server: e.Server,
 		Now: time.Now, Base: e.keeper(), Faults: e.Faults, MaxBytes: 256 << 20})
@@ -81,7 +85,7 @@ func (e *Env) open() {
 	e.Log = log
 	e.Keeper.Serve(log.SyncedSeq)
 	remover := remove.New(remove.Options{Writer: aggregate.NewWriter(log, time.Now), Sessions: e.Store, Tombstones: e.Tombstones, Limit: e.Limit})
-	e.Kernel = call.NewKernel(call.Config{Tokens: e.Tokens, Epoch: log.Epoch, Log: log, Sessions: e.Store, Refs: e.Refs, Tombstones: e.Tombstones, External: e.External, OnClosed: remover.Closed, Fleet: e.Fleet, Server: e.Server, Now: time.Now, Ambient: e.Ambient,
+	e.Kernel = call.NewKernel(call.Config{Tokens: e.Tokens, Windows: e.Windows, Epoch: log.Epoch, Log: log, Sessions: e.Store, Refs: e.Refs, Tombstones: e.Tombstones, External: e.External, OnClosed: remover.Closed, Fleet: e.Fleet, Server: e.Server, Now: e.Now, Ambient: e.Ambient,
 		OnCall: func(l call.Line) {
 			select {
 			case e.Lines <- l:
@@ -94,7 +98,7 @@ func (e *Env) open() {
 // keeper makes the file of this life's models; the log closes it.
 func (e *Env) keeper() *state.Keeper {
 	e.Keeper = state.New(state.Options{Path: filepath.Join(e.Dir, "state.db"), Fold: "test",
-		Models: []state.Model{e.Tombstones, e.Refs, e.External, e.Store.Model()}})
+		Models: []state.Model{e.Windows, e.Tombstones, e.Refs, e.External, e.Store.Model()}})
 	e.Store.SetSource(func(ctx context.Context, id event.SessionID, fn func(session.Stored) error) error {
 		return e.Log.Replay(ctx, eventlog.Range{Aggregate: event.SessionAggregate(id)}, func(x eventlog.Entry) error {
 			return fn(session.Stored{Seq: x.Seq, Hash: x.Hash, Commit: x.Commit})

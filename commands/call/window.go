@@ -1,0 +1,16 @@
+package call
+
+import (
+	"webcodex/projections/session"
+	"webcodex/projections/window"
+)
+
+// Windows are what hosts' windows relate to and wrote to each other; nil: none is kept.
+func (c *Call) Windows() *window.Store { return c.kernel.cfg.Windows }
+
+// Worked says that the call began a Session or went on with it, after its authority and its
+// commit: for those who tell windows of it afterwards.
+func (c *Call) Worked(core session.Core) { c.worked = &core }
+
+// Work is the Session that the call began or went on with; nil: none.
+func (c *Call) Work() *session.Core { return c.worked }
