@@ -32,8 +32,13 @@ type watcher struct {
 	gone   chan struct{} // closed when it waits no more
 }
 
-// lookPatience is how long the next watcher waits for one that looks.
-const lookPatience = 10 * time.Millisecond
+const (
+	// lookPatience is how long the next watcher waits for one that looks.
+	lookPatience = 10 * time.Millisecond
+	// A crowd is woken a moment later, so that the writer has his answer first.
+	manyWaiters = 32
+	headStart   = time.Millisecond
+)
 
 // Await calls look until it says that it has seen enough, at once and then each time the
 // Session's board may have changed, or until ctx ends, whose error it gives then. No lock is
@@ -123,6 +128,10 @@ func (ws *watchers) wakeAll() {
 		line, more := ws.next()
 		if !more {
 			return
+		}
+		if len(line) > manyWaiters {
+			patience.Reset(headStart)
+			<-patience.C
 		}
 		for _, w := range line {
 			select {
