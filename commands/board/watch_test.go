@@ -368,3 +368,24 @@ func TestObserveIsGolden(t *testing.T) {
 		t.Errorf("%s", shape)
 	}
 }
+
+// Observing is no receipt and no acknowledgement: it writes nothing, and nobody can tell from
+// the board who has looked.
+//
+// Covers: MSG-26
+func TestObservingLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	token := w.observe("", nil).Token
+	id := w.post(args{"requires_ack": true}).MessageID
+	before, seq, revision := w.list(args{"message_id": id}).Messages[0], w.Seq(), w.board().Revision
+	for range 3 {
+		if o := w.observe(token, args{"wait_secs": 60}); len(o.Messages) != 1 {
+			t.Fatalf("%+v", o)
+		}
+		w.observe("", nil)
+	}
+	after := w.list(args{"message_id": id}).Messages[0]
+	if after.FirstAckAt != nil || after.Status != before.Status || w.Seq() != seq || w.board().Revision != revision {
+		t.Errorf("%+v, %d commits", after, w.Seq()-seq)
+	}
+}
