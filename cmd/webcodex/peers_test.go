@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"webcodex/commands/attention"
+	"webcodex/commands/peer"
+	"webcodex/eventlog"
+	"webcodex/eventlog/event"
+	"webcodex/mcp"
+)
+
+// hostWindow is a conversation of a host: each of its requests says which one it is.
+type hostWindow struct {
+	w    *world
+	name any
+	s    *sdk.ClientSession
+}
+
+func (w *world) window(version string, name any) *hostWindow {
+	return &hostWindow{w, name, w.connect(version).Session()}
+}
+
+// beside is what answers carry beside their output.
+type beside struct {
+	SessionID event.SessionID      `json:"session_id"`
+	MessageID event.MessageID      `json:"message_id"`
+	Awareness *peer.Awareness      `json:"peer_awareness"`
+	Inbox     *peer.Inbox          `json:"peer_messages"`
+	Gap       *peer.Gap            `json:"recorder_gap"`
+	Attention *attention.Attention `json:"session_attention"`
+	Kind      string               `json:"error_kind"`
+	Context   json.RawMessage      `json:"context"`
+}
+
+func (h *hostWindow) call(tool string, a args) (out beside) {
+	h.w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r, err := h.s.CallTool(ctx, &sdk.CallToolParams{Meta: sdk.Meta{"openai/session": h.name}, Name: tool, Arguments: a})
+	if err != nil {
+		h.w.t.Fatalf("%s: %v", tool, err)
+	}
+	raw, _ := json.Marshal(r.StructuredContent)
+	if err := json.Unmarshal(raw, &struct{ Output *beside }{&out}); err != nil {
+		h.w.t.Fatal(err)
+	}
+	return out
+}
+
+// Two windows of one host, of different eras of the protocol, meet at a Project and write to
+// each other over call_runtime_tool, wherever they work by then.
+//
+// Covers: WIN-01, WIN-08, WIN-10, WIN-13, WIN-15, WIN-26, ACK-01, ACK-21
+func TestTwoWindowsOfAHostMeet(t *testing.T) {
+	w := newWorld(t, "process")
+	one, two := w.window(mcp.Modern, "v1/conversation-one"), w.window("2025-11-25", "v1/conversation-two")
+	start := args{"project": w.project, "instruction": "x"}
+	file := args{"project": w.project, "items": []args{{"path": "add.go"}}}
+	id := one.call("work_on_project", start).SessionID
+	a := two.call("work_on_project", start).Awareness
+	if b := one.call("read_files", file); a == nil || b.Awareness == nil || a.Peers[0] == b.Awareness.Peers[0] || b.Gap == nil || b.Gap.SessionID != id {
+		t.Fatalf("%+v, %+v, %+v", a, b.Awareness, b.Gap)
+	}
+	if b := one.call("read_files", file); b.Awareness != nil {
+		t.Errorf("told twice: %+v", b.Awareness)
+	}
+	two.call("work_on_project", args{"project": w.other, "instruction": "elsewhere"})
+	m := two.call("call_runtime_tool", args{"tool": "post_peer_message", "arguments": args{"peer_id": a.Peers[0].PeerID, "message": "look", "requires_ack": true}})
+	if m.MessageID == "" {
+		t.Fatalf("%+v", m)
+	}
+	for range 2 {
+		if b := one.call("list_projects", args{}); b.Inbox == nil || len(b.Inbox.Messages) != 1 || b.Inbox.Messages[0].Message != "look" {
+			t.Fatalf("%+v", b.Inbox)
+		}
+	}
+	if b := one.call("list_projects", args{"_wc": args{"ack": []string{string(m.MessageID)}}}); b.Inbox != nil {
+		t.Errorf("%+v", b.Inbox)
+	}
+	back := one.call("call_runtime_tool", args{"tool": "post_peer_message", "arguments": args{
+		"peer_id": one.call("list_projects", args{}).Inbox.Messages[0].PeerID, "message": "seen", "requires_ack": true}})
+	if b := two.call("list_projects", args{}); b.Inbox == nil || b.Inbox.Messages[0].MessageID != back.MessageID {
+		t.Errorf("%+v", b.Inbox)
+	}
+	if b := two.call("list_projects", args{"ack_session_message_ids": []string{string(back.MessageID)}}); b.Inbox != nil {
+		t.Errorf("%+v", b.Inbox)
+	}
+	one.call("post_session_message", args{"session_id": id, "kind": "todo", "message": "do", "requires_ack": true})
+	if b := one.call("read_files", file); b.Attention == nil || b.Attention.SessionID != id || b.Attention.Source != "window_affinity" {
+		t.Errorf("%+v", b.Attention)
+	}
+	got := one.call("list_projects", args{"_wc": args{"context": []string{"workflow.resume"}}}).Context
+	if !strings.Contains(string(got), `"source":"window"`) || !strings.Contains(string(got), string(id)) {
+		t.Errorf("%s", got)
+	}
+}
+
+// What a host calls its conversation is in no file of the data directory and nothing that the
+// server says; its hash is, where a window is related to a Session.
+//
+// Covers: WIN-02, WIN-20
+func TestNoWindowIsAtRest(t *testing.T) {
+	const marker = "MARKER-window-7c1e"
+	w := newWorld(t, "always")
+	h := w.window(mcp.Modern, "v1/"+marker)
+	id := h.call("work_on_project", args{"project": w.project, "instruction": "x"}).SessionID
+	file := args{"project": w.project, "items": []args{{"path": "add.go"}}}
+	for range 2 {
+		h.call("read_files", file)
+		h.call("read_files", with(file, args{"_wc": args{"record": id}}))
+		h.call("run_process", args{"project": w.project, "session_id": id, "executable": "env"})
+		h.call("read_files", args{"nonsense": 1})
+		h.call("work_on_project", args{"session_id": "wc_sess_x", "instruction": "x"})
+		h.name = strings.Repeat(marker, 20) // malformed: too long
+	}
+	hashes := 0
+	err := w.srv.log.Replay(context.Background(), eventlog.Range{Aggregate: event.WindowAggregate(w.srv.access.Principal().Actor.Principal)}, func(e eventlog.Entry) error {
+		for _, ev := range e.Commit.Events {
+			if r, ok := ev.(event.WindowRelated); ok && r.Session == id && event.ValidFingerprint(string(r.Window)) {
+				hashes++
+			}
+		}
+		return nil
+	})
+	if err != nil || hashes != 2 {
+		t.Errorf("%d relations are stored (%v)", hashes, err)
+	}
+	if strings.Contains(w.said.String(), marker) {
+		t.Error("the server said it")
+	}
+	err = filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte(marker)) {
+			t.Errorf("it is in %s", path[len(w.dir):])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
