@@ -37,8 +37,8 @@ func New(o Options) *Remover {
 	return &Remover{o: o}
 }
 
-// Run removes the oldest Closed Sessions beyond the limit and drops the oldest tombstones
-// beyond it. It is called at start, and by Closed. What fails is logged and done the next time.
+// Run removes the Closed Sessions beyond the limit that came to rest first and drops the oldest
+// tombstones beyond it. The order is the log's: no clock decides. It is called at start, and by Closed. What fails is logged and done the next time.
 func (r *Remover) Run(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *Remover) excess() int { return r.o.Sessions.Totals().Closed - r.o.Limit
 // step makes one commit of the retention aggregate. Which Sessions it removes is decided on
 // their state under the aggregate's lock.
 func (r *Remover) step(ctx context.Context) (wrote bool, err error) {
-	oldest, err := r.oldest(min(r.excess(), maxRemoved))
+	oldest, err := r.o.Sessions.Resting(max(0, min(r.excess(), maxRemoved)))
 	if err != nil {
 		return false, err
 	}
@@ -87,26 +87,6 @@ func (r *Remover) removable(id event.SessionID) (session.Core, bool) {
 	}
 	core, ok := r.o.Sessions.Core(id)
 	return core, ok && core.Lifecycle == session.Closed
-}
-
-// oldest gives the n Closed Sessions at rest that were updated first. Those that wait for an end
-// are passed over.
-func (r *Remover) oldest(n int) (ready []session.Core, err error) {
-	for offset, page := 0, n; len(ready) < n; offset, page = offset+page, maxRemoved {
-		some, err := r.o.Sessions.Oldest(session.Filter{AnyAuthority: true, Lifecycle: session.Closed}, offset, page)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range some {
-			if MayRemove(c) {
-				ready = append(ready, c)
-			}
-		}
-		if len(some) < page {
-			break
-		}
-	}
-	return ready[:max(0, min(n, len(ready)))], nil
 }
 
 // Closed tells that a Session was closed, or came to rest, now. The call that closed it has its

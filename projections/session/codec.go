@@ -14,7 +14,7 @@ import (
 // FoldVersion is the version of what a Session folds to and of the forms below. A change of
 // either that does not read the bytes of before takes the next number: state.db is then made
 // again from the log. Carried state has its own: CarriedForm.
-const FoldVersion = 2
+const FoldVersion = 3
 
 // Stored forms. Times are Unix milliseconds, as exact as the log's. New members go with
 // omitempty or omitzero.
@@ -35,6 +35,7 @@ type (
 		Created        int64                   `json:"created"`
 		Updated        int64                   `json:"updated"`
 		Version        uint64                  `json:"version"`
+		Rested         uint64                  `json:"rested,omitempty"`
 		Observed       uint64                  `json:"observed,omitempty"`
 		Edited         bool                    `json:"edited,omitempty"`
 		Changed        uint64                  `json:"changed,omitempty"`
@@ -233,6 +234,7 @@ func decodeView(b []byte, form int) (View, error) {
 		return View{}, err
 	}
 	c.Observed = t.Observed // never less than what is retained (RES-14)
+	c = c.rest(f.Core.Seq)  // a state of before Rested says no more than that
 	return View{Core: c, Tail: t, Board: carriedBoard(f.Core.Revision, f.Core.Low, f.Messages), Seq: f.Core.Seq, Hash: f.Core.Hash}, nil
 }
 
@@ -270,7 +272,7 @@ func formOfCore(v View) coreForm {
 	c, b := v.Core, v.Board
 	f := coreForm{ID: string(c.ID), Nonce: c.Nonce, Authority: c.Authority, Principal: c.Principal, Project: c.Project, Root: c.Root,
 		Title: c.Title, Mode: c.Mode, Guards: c.Guards, Context: c.Context, Instructions: c.Instructions, Lifecycle: c.Lifecycle,
-		Created: c.CreatedAt.UnixMilli(), Updated: c.UpdatedAt.UnixMilli(), Version: c.Version, Observed: c.Observed,
+		Created: c.CreatedAt.UnixMilli(), Updated: c.UpdatedAt.UnixMilli(), Version: c.Version, Rested: c.Rested, Observed: c.Observed,
 		Edited: c.Edited, Changed: c.ChangedVersion, UnknownDropped: c.UnknownDropped,
 		Revision: b.Revision, Low: b.Low, Messages: len(b.list) + b.unread, Seq: v.Seq, Hash: v.Hash}
 	for _, o := range openCalls(c) {
@@ -300,7 +302,7 @@ func (f *coreForm) core() (Core, error) {
 	}
 	c := Core{ID: event.SessionID(f.ID), Nonce: f.Nonce, Authority: f.Authority, Principal: f.Principal, Project: f.Project,
 		Root: f.Root, Title: f.Title, Mode: f.Mode, Guards: f.Guards, Context: f.Context, Instructions: f.Instructions, Lifecycle: f.Lifecycle,
-		CreatedAt: timeOf(f.Created), UpdatedAt: timeOf(f.Updated), Version: f.Version, Observed: f.Observed, Edited: f.Edited,
+		CreatedAt: timeOf(f.Created), UpdatedAt: timeOf(f.Updated), Version: f.Version, Rested: f.Rested, Observed: f.Observed, Edited: f.Edited,
 		ChangedVersion: f.Changed, UnknownDropped: f.UnknownDropped}
 	if len(f.Open) > 0 {
 		c.Open = make(map[event.CallID]OpenCall, len(f.Open))

@@ -81,8 +81,12 @@ type Core struct {
 	Instructions []event.InstructionFile
 	Lifecycle    Lifecycle
 	CreatedAt    time.Time
-	UpdatedAt    time.Time
-	Version      uint64
+	// UpdatedAt never falls, also where the clock did.
+	UpdatedAt time.Time
+	Version   uint64
+	// Rested is the sequence of the commit that left the Session Closed with no open call or Job,
+	// 0: it is not so. Retention goes by it: no clock decides which history is the oldest.
+	Rested uint64
 	// Observed counts tail events ever seen (EVT-06).
 	Observed uint64
 	// Edited is sticky: the Session changed the repository (EVT-34).
@@ -119,10 +123,23 @@ func (c Core) Apply(cm event.Commit) Core {
 		switch se.(type) {
 		case event.SessionCarried, event.ExecutionFinished: // learning of an end is no activity (VAL-10)
 		default:
-			c.UpdatedAt = cm.At
+			if cm.At.After(c.UpdatedAt) {
+				c.UpdatedAt = cm.At
+			}
 		}
 	}
 	c.Version = cm.Version
+	return c
+}
+
+// rest notes that the commit seq brought the Session to rest, or that it is not at rest.
+func (c Core) rest(seq uint64) Core {
+	switch {
+	case c.Lifecycle != Closed || len(c.Open)+len(c.Jobs) > 0:
+		c.Rested = 0
+	case c.Rested == 0:
+		c.Rested = seq
+	}
 	return c
 }
 

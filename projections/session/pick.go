@@ -37,14 +37,15 @@ func (f Filter) on(s shelf) bool {
 		(f.Sees == nil || f.Sees(project))
 }
 
-// place is where a Session stands in a list: newest update first, id as tiebreak (LST-12).
+// place is where a Session stands in an order: in lists newest update first (its time), id as
+// tiebreak (LST-12).
 type place struct {
-	updated int64
-	id      event.SessionID
+	at int64
+	id event.SessionID
 }
 
 func before(a, b place) int {
-	if n := cmp.Compare(b.updated, a.updated); n != 0 {
+	if n := cmp.Compare(b.at, a.at); n != 0 {
 		return n
 	}
 	return cmp.Compare(a.id, b.id)
@@ -94,26 +95,46 @@ func (s *Store) tell(err error) {
 // of the rows. What it costs grows with the page and with how far the offset is, not with how
 // many Sessions there are.
 func (s *Store) Select(f Filter, offset, limit int) (page []Core, total int, err error) {
-	o, places, n, err := s.pick(f, span{offset, limit, false})
+	o, places, n, err := s.pick(f, span{offset, limit})
 	if err != nil {
 		return nil, 0, err
 	}
 	return s.cores(o, f, places), n.Active + n.Closed, nil
 }
 
-// Oldest is Select from the other end of the same order, without the total.
-func (s *Store) Oldest(f Filter, offset, limit int) ([]Core, error) {
-	o, places, _, err := s.pick(f, span{offset, limit, true})
-	if err != nil {
-		return nil, err
+// Resting gives at most n Closed Sessions without an open call or Job, of every authority: those
+// that came to rest first, as the log has it.
+func (s *Store) Resting(n int) ([]Core, error) {
+	o := s.over()
+	var mine []place
+	for id, c := range o.cores {
+		if c.Exists() && c.Rested > 0 {
+			mine = append(mine, place{int64(c.Rested), id})
+		}
 	}
-	return s.cores(o, f, places), nil
+	for reach := n + len(o.cores); ; reach *= 2 { // what cannot be read is passed over
+		var rows []place
+		if o.file != nil {
+			var err error
+			if rows, err = placesOf(o.file.rested.Query(reach)); err != nil {
+				return nil, err
+			}
+		}
+		more := len(rows) == reach
+		rows = slices.DeleteFunc(rows, func(p place) bool { _, is := o.cores[p.id]; return is })
+		all := append(rows, mine...)
+		slices.SortFunc(all, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
+		out := s.cores(o, Filter{AnyAuthority: true, Lifecycle: Closed}, all[:min(len(all), reach)])
+		if len(out) >= n || !more {
+			return out[:min(n, len(out))], nil
+		}
+	}
 }
 
 // Newest gives the ids of the limit matching Sessions that were updated last, and how many match
 // in all. No Session is read for it.
 func (s *Store) Newest(f Filter, limit int) (ids []event.SessionID, total int, err error) {
-	_, places, n, err := s.pick(f, span{0, limit, false})
+	_, places, n, err := s.pick(f, span{0, limit})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -157,11 +178,8 @@ func (s *Store) cores(o overlay, f Filter, places []place) (page []Core) {
 	return page
 }
 
-// span is the part of the order that is asked for, counted from one of its ends.
-type span struct {
-	offset, limit int
-	oldest        bool
-}
+// span is the part of the order that is asked for.
+type span struct{ offset, limit int }
 
 // reach is how many places have to be looked at when there are so many.
 func (p span) reach(total int) int {
@@ -173,12 +191,7 @@ func (p span) reach(total int) int {
 
 // of gives the span of the places that lie at its end.
 func (p span) of(places []place) []place {
-	slices.SortFunc(places, func(a, b place) int {
-		if p.oldest {
-			a, b = b, a
-		}
-		return before(a, b)
-	})
+	slices.SortFunc(places, before)
 	places = places[min(p.offset, len(places)):]
 	return places[:min(p.limit, len(places))]
 }
@@ -244,7 +257,7 @@ func (f snapshot) pick(ctx context.Context, filter Filter, o overlay, p span, to
 		if reach == 0 {
 			break
 		}
-		some, err := f.take(ctx, on.num, reach+known[on.num], p.oldest)
+		some, err := f.take(ctx, on.num, reach+known[on.num])
 		if err != nil {
 			return nil, err
 		}

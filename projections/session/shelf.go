@@ -105,7 +105,7 @@ func (f snapshot) shelves(ctx context.Context, filter Filter, spoilt bool) (out 
 				return nil, err
 			}
 			if len(one) == 0 { // or its number is damaged
-				if some, err := f.take(ctx, num, 1, false); err != nil || len(some) > 0 {
+				if some, err := f.take(ctx, num, 1); err != nil || len(some) > 0 {
 					return nil, errors.Join(err, state.ErrRow)
 				}
 			}
@@ -124,20 +124,19 @@ func (f snapshot) shelfOn(ctx context.Context, id event.SessionID) (num int64, o
 	return num, err == nil, err
 }
 
-// take reads at most n places of a shelf from one end.
-func (f snapshot) take(ctx context.Context, num int64, n int, oldest bool) (out []place, err error) {
-	stmt := f.t.newest
-	if oldest {
-		stmt = f.t.oldest
-	}
-	rows, err := f.tx.StmtContext(ctx, stmt).QueryContext(ctx, num, n)
+// take reads at most n places of a shelf, newest first.
+func (f snapshot) take(ctx context.Context, num int64, n int) ([]place, error) {
+	return placesOf(f.tx.StmtContext(ctx, f.t.newest).QueryContext(ctx, num, n))
+}
+
+func placesOf(rows *sql.Rows, err error) (out []place, _ error) {
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var p place
-		if err := rows.Scan(&p.updated, &p.id); err != nil {
+		if err := rows.Scan(&p.at, &p.id); err != nil {
 			return nil, err
 		}
 		out = append(out, p)

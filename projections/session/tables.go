@@ -20,9 +20,10 @@ import (
 var schema = []string{
 	`CREATE TABLE session (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, authority TEXT NOT NULL, client TEXT NOT NULL,
 		project TEXT NOT NULL, lifecycle TEXT NOT NULL, updated INTEGER NOT NULL, busy INTEGER NOT NULL, core TEXT NOT NULL,
-		hash INTEGER NOT NULL, shelf INTEGER NOT NULL, overflowed INTEGER NOT NULL)`,
+		hash INTEGER NOT NULL, shelf INTEGER NOT NULL, overflowed INTEGER NOT NULL, rested INTEGER NOT NULL)`,
 	`CREATE INDEX session_shelf_order ON session (shelf, updated DESC, id)`,
 	`CREATE INDEX session_overflowed ON session (updated DESC, id) WHERE overflowed = 1`,
+	`CREATE INDEX session_rested ON session (rested, id) WHERE rested > 0`,
 	`CREATE INDEX session_busy ON session (id) WHERE busy = 1`,
 	`CREATE TABLE session_tail (session INTEGER NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, hash INTEGER NOT NULL,
 		PRIMARY KEY (session, seq)) WITHOUT ROWID`,
@@ -73,7 +74,7 @@ type tables struct {
 	row, tail, busy, ended *sql.Stmt
 	messages               *sql.Stmt
 	// Of shelf.go.
-	newest, oldest, on, overflowed, shelf, shelves *sql.Stmt
+	newest, rested, on, overflowed, shelf, shelves *sql.Stmt
 }
 
 // statements are all that readers ask the file but countRows, which only damage makes necessary.
@@ -87,7 +88,7 @@ func (t *tables) statements() map[**sql.Stmt]string {
 		&t.ended: `SELECT session.id FROM session_ended JOIN session ON num = session_ended.session
 			WHERE execution = ?`,
 		&t.newest:     `SELECT updated, id FROM session WHERE shelf = ? ORDER BY updated DESC, id LIMIT ?`,
-		&t.oldest:     `SELECT updated, id FROM session WHERE shelf = ? ORDER BY updated, id DESC LIMIT ?`,
+		&t.rested:     `SELECT rested, id FROM session WHERE rested > 0 ORDER BY rested, id LIMIT ?`,
 		&t.on:         `SELECT shelf FROM session WHERE id = ?`,
 		&t.overflowed: `SELECT id FROM session WHERE overflowed = 1 AND updated > ? LIMIT ?`,
 		&t.shelf:      `SELECT ` + shelfColumns + ` FROM session_shelf WHERE num = ?`,
@@ -105,24 +106,25 @@ type stored struct {
 	busy                                 bool
 	core                                 string
 	overflowed                           bool
+	rested                               uint64
 }
 
 func rowFor(v View) stored {
 	c := v.Core
 	return stored{id: string(c.ID), authority: c.Authority, client: string(c.Project.Client), project: string(c.Project.Project),
 		life: string(c.Lifecycle), updated: c.UpdatedAt.UnixMilli(), busy: len(c.Open)+len(c.Jobs) > 0,
-		core: string(AppendCore(make([]byte, 0, 2048), v)), overflowed: c.Observed > MaxTail}
+		core: string(AppendCore(make([]byte, 0, 2048), v)), overflowed: c.Observed > MaxTail, rested: c.Rested}
 }
 
 // picked are the columns that only lists pick by, beyond rowColumns. The rows that they give
 // are compared again.
 func (r *stored) picked() []any {
-	return []any{shelf{r.authority, r.client, r.project, Lifecycle(r.life)}.num(), r.overflowed}
+	return []any{shelf{r.authority, r.client, r.project, Lifecycle(r.life)}.num(), r.overflowed, int64(r.rested)}
 }
 
 // columns are the values of rowColumns.
 func (r *stored) columns() []any {
-	return append(make([]any, 0, 12), r.id, r.authority, r.client, r.project, r.life, r.updated, r.busy, r.core, r.hash())
+	return append(make([]any, 0, 13), r.id, r.authority, r.client, r.project, r.life, r.updated, r.busy, r.core, r.hash())
 }
 
 func (r *stored) hash() int64 {

@@ -30,7 +30,7 @@ func (v View) Apply(seq uint64, hash string, c event.Commit) View {
 		return v.begin(seq, hash, c)
 	}
 	c = sanitised(c)
-	return View{Core: v.Core.Apply(c), Tail: v.Tail.Apply(c), Board: v.Board.Apply(c), Seq: seq, Hash: hash}
+	return View{Core: v.Core.Apply(c).rest(seq), Tail: v.Tail.Apply(c), Board: v.Board.Apply(c), Seq: seq, Hash: hash}
 }
 
 // Stored is a commit with its place in the log.

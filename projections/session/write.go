@@ -51,10 +51,10 @@ const putTail = `INSERT OR REPLACE INTO session_tail (session, seq, event, hash)
 var statements = [...]string{
 	stmtRow:  `SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`,
 	stmtFind: `SELECT num, lifecycle FROM session WHERE id = ?`,
-	stmtNew: `INSERT INTO session (` + rowColumns + `, shelf, overflowed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	stmtNew: `INSERT INTO session (` + rowColumns + `, shelf, overflowed, rested) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`,
 	stmtUpdate: `UPDATE session SET authority = ?, client = ?, project = ?, lifecycle = ?, updated = ?, busy = ?,
-		core = ?, hash = ?, shelf = ?, overflowed = ? WHERE num = ?`,
+		core = ?, hash = ?, shelf = ?, overflowed = ?, rested = ? WHERE num = ?`,
 	stmtTail:        putTail,
 	stmtTail2:       putTail + strings.Repeat(`, (?, ?, ?, ?)`, 1),
 	stmtTail8:       putTail + strings.Repeat(`, (?, ?, ?, ?)`, 7),
