@@ -16,7 +16,10 @@ import (
 )
 
 // envelopeName is the member beside a tool's own arguments that the modern era takes.
-const envelopeName = "_wc"
+const (
+	envelopeName   = "_wc"
+	envelopeRecord = envelopeName + ".record"
+)
 
 // Members of the legacy eras in its place, accepted and in no list (REC-01, ACK-24).
 const (
@@ -101,7 +104,7 @@ func (s *Server) outer(modern bool, args json.RawMessage) (json.RawMessage, arou
 		return outerLegacy(args)
 	}
 	rest, raw := schema.Take(args, envelopeName)
-	a := around{field: envelopeName + ".record"}
+	a := around{field: envelopeRecord}
 	if raw == nil || string(raw) == "null" {
 		return rest, a, nil
 	}
@@ -207,7 +210,7 @@ func boardOf(a around, args json.RawMessage) (string, error) {
 	_ = json.Unmarshal(args, &named)
 	if named.SessionID == "" {
 		return "", fault.New(fault.InvalidArguments, "a reply or a resolve needs the Session whose board is meant").
-			WithField(envelopeName + ".record").WithNext("name it as _wc.record, or call the tool with its session_id")
+			WithField(envelopeRecord).WithNext("name it as _wc.record, or call the tool with its session_id")
 	}
 	return named.SessionID, nil
 }

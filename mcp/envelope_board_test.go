@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"webcodex/commands/material"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/mcp/client"
@@ -254,6 +255,45 @@ func TestAHostTellsItsProfile(t *testing.T) {
 			if got := r.send(q); !strings.Contains(got.body, `\"guidance_profile\":\"`+want+`\"`) {
 				t.Errorf("deployment %q, header %q: %s", deployment, header, got.body)
 			}
+		}
+	}
+}
+
+// The manifest explains every member of the envelope once, to the era that has it.
+//
+// Covers: CTX-19
+func TestTheManifestExplainsTheEnvelope(t *testing.T) {
+	r := catalogueRig(t)
+	for _, version := range versions {
+		c := r.connect(version)
+		var out struct {
+			Envelope *struct {
+				Properties map[string]struct{ Description string }
+			} `json:"invocation_envelope"`
+			Next *int `json:"next_offset"`
+		}
+		res := callTool(t, c, "read_tool_manifest", nil)
+		if err := res.Decode(&out); err != nil || len(res.Text) > 40_000 {
+			t.Fatalf("%d bytes, %v", len(res.Text), err)
+		}
+		if (out.Envelope != nil) != (version == Modern) || version != Modern && strings.Contains(res.Text, envelopeName) {
+			t.Fatalf("%s: %v", version, out.Envelope)
+		}
+		if version != Modern {
+			continue
+		}
+		for name, p := range out.Envelope.Properties {
+			if p.Description == "" {
+				t.Errorf("%s has no words", name)
+			}
+		}
+		for _, key := range material.Keys() {
+			if !strings.Contains(out.Envelope.Properties["context"].Description, key) {
+				t.Errorf("%s is not told", key)
+			}
+		}
+		if out.Next == nil || strings.Contains(callTool(t, c, "read_tool_manifest", object{"offset": *out.Next}).Text, "invocation_envelope") {
+			t.Error("on a later page too")
 		}
 	}
 }

@@ -274,7 +274,7 @@ func TestManifest(t *testing.T) {
 	var got []string
 	offset := 0
 	for {
-		out, err := manifest(all, manifestIn{Offset: &offset, Limit: ptr(3)})
+		out, err := manifest(all, manifestIn{Offset: &offset, Limit: ptr(3)}, nil)
 		if err != nil || out.Total != len(all) || out.Limit != 3 {
 			t.Fatalf("%+v %v", out, err)
 		}
@@ -292,16 +292,16 @@ func TestManifest(t *testing.T) {
 	if len(got) != len(all) || got[0] != all[0].Spec.Name {
 		t.Errorf("%d of %d tools: %v", len(got), len(all), got)
 	}
-	if out, _ := manifest(all, manifestIn{Limit: ptr(1000)}); out.Limit != maxManifestLimit {
+	if out, _ := manifest(all, manifestIn{Limit: ptr(1000)}, nil); out.Limit != maxManifestLimit {
 		t.Errorf("limit %d", out.Limit)
 	}
-	if out, _ := manifest(all, manifestIn{Offset: ptr(-5), Category: "runtime"}); out.Total == 0 || out.Tools[0].Category != "runtime" {
+	if out, _ := manifest(all, manifestIn{Offset: ptr(-5), Category: "runtime"}, nil); out.Total == 0 || out.Tools[0].Category != "runtime" {
 		t.Errorf("%+v", out)
 	}
-	if out, _ := manifest(all, manifestIn{Tools: []string{"call_runtime_tool"}}); out.Returned != 1 || out.Tools[0].Effect != "execute" {
+	if out, _ := manifest(all, manifestIn{Tools: []string{"call_runtime_tool"}}, nil); out.Returned != 1 || out.Tools[0].Effect != "execute" {
 		t.Errorf("%+v", out)
 	}
-	if _, err := manifest(all, manifestIn{Tools: []string{"no_such"}}); err == nil {
+	if _, err := manifest(all, manifestIn{Tools: []string{"no_such"}}, nil); err == nil {
 		t.Error("an unknown tool was left out silently")
 	}
 	enc, err := json.Marshal(manifestOut{})

@@ -169,7 +169,7 @@ func TestListedSchemasAreTheCheckedOnes(t *testing.T) {
 		if got, direct := shown[tool.Spec.Name]; direct != tool.Direct || direct && !sameJSON(t, got, want) {
 			t.Errorf("%s is listed as %s", tool.Spec.Name, got)
 		}
-		out, err := manifest(Catalogue(), manifestIn{Tools: []string{tool.Spec.Name}})
+		out, err := manifest(Catalogue(), manifestIn{Tools: []string{tool.Spec.Name}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,6 +46,9 @@ type manifestOut struct {
 	Offset     int            `json:"offset"`
 	Limit      int            `json:"limit"`
 	NextOffset *int           `json:"next_offset"`
+	// Envelope explains what any call of the modern era may carry beside its arguments; it is on
+	// the first page, and in no other era.
+	Envelope *schema.Schema `json:"invocation_envelope,omitempty"`
 }
 
 var readToolManifest = Tool{
@@ -70,12 +73,16 @@ func runManifest(_ context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	out, err := manifest(catalogue, in)
+	env := explained
+	if c.Envelope().Field != envelopeRecord {
+		env = nil
+	}
+	out, err := manifest(catalogue, in, env)
 	return call.Result{Output: out}, err
 }
 
 // manifest is one page. Limit and offset are clamped and told (ruling 8).
-func manifest(all []Tool, in manifestIn) (manifestOut, error) {
+func manifest(all []Tool, in manifestIn, env *schema.Schema) (manifestOut, error) {
 	limit := manifestLimit
 	if in.Limit != nil {
 		limit = min(max(*in.Limit, 1), maxManifestLimit)
@@ -90,6 +97,13 @@ func manifest(all []Tool, in manifestIn) (manifestOut, error) {
 	}
 	out := manifestOut{Tools: []manifestTool{}, Total: len(picked), Offset: offset, Limit: limit}
 	used := 0
+	if env != nil && offset == 0 {
+		enc, err := json.Marshal(env)
+		if err != nil {
+			return manifestOut{}, fault.Wrap(err, fault.Internal, "the manifest could not be encoded")
+		}
+		out.Envelope, used = env, len(enc)
+	}
 	for _, t := range picked[offset:min(offset+limit, len(picked))] {
 		m := manifestTool{t.Spec.Name, t.Description, t.Category, t.Direct, t.Spec.Scopes, t.Spec.Conditional, t.Effect(), t.Annotations(), t.Input}
 		enc, err := json.Marshal(m)
