@@ -92,15 +92,17 @@ func (c *Call) CommandDigest(op wire.Op, in any) (string, error) {
 // it. It runs nothing (VAL-11). A Runner that does not answer leaves its Jobs open.
 func (c *Call) Reconcile(ctx context.Context, id event.SessionID) error {
 	k := c.kernel
-	// One at a time: what one has looked at is recorded before another looks (VAL-09).
-	k.reconciling.Lock()
-	defer k.reconciling.Unlock()
 	core, err := k.cfg.Sessions.Target(id)
-	if err != nil {
+	if err != nil || len(core.Jobs) == 0 {
 		return err
 	}
-	if len(core.Jobs) == 0 {
-		return nil
+	// One at a time for a Session: what one has looked at is recorded before another looks
+	// (VAL-09).
+	one := &k.reconciling[int(id[len(id)-1])%len(k.reconciling)]
+	one.Lock()
+	defer one.Unlock()
+	if core, err = k.cfg.Sessions.Target(id); err != nil {
+		return err
 	}
 	ask, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()

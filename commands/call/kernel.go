@@ -70,7 +70,7 @@ type Kernel struct {
 	fleet  Fleet
 	writer *aggregate.Writer
 
-	reconciling sync.Mutex
+	reconciling [64]sync.Mutex // by Session
 
 	slots *slots
 	jobs  *jobTable
