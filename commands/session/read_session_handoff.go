@@ -2,9 +2,11 @@ package session
 
 import (
 	"context"
+	"slices"
 
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
+	"webcodex/projections/external"
 	"webcodex/projections/session"
 	"webcodex/runner/wire"
 )
@@ -60,6 +62,7 @@ func snapshot(ctx context.Context, c *call.Call, s session.Snapshot) (session.Vi
 		return session.View{}, s, err
 	}
 	s.Server = c.Server()
+	outside := reported(c)
 	if s.IncludeWorkspace {
 		s.Workspace = workspaceOf(observe(ctx, c, wire.ObserveWorkspaceIn{Tree: s.IncludeValidation}))
 	}
@@ -67,8 +70,33 @@ func snapshot(ctx context.Context, c *call.Call, s session.Snapshot) (session.Vi
 	if err != nil {
 		return session.View{}, s, err
 	}
-	s.SessionChanged = after.Core.Observed != before.Core.Observed
+	s.SessionChanged = before.Fence().Moved(after, c.Invocation)
+	s.External = reported(c)
+	s.ExternalChanged = !s.External.Same(outside)
 	return after, s, nil
+}
+
+// reported are the reports of adapters outside about the call's Session; nil: nobody can tell.
+func reported(c *call.Call) *session.ExternalReports {
+	if c.External() == nil || c.Session.Project.Zero() {
+		return nil
+	}
+	return ExternalOf(c.External().About(c.Session.ID))
+}
+
+// ExternalOf is what views show of the reports about a Session, which are given oldest first.
+func ExternalOf(all []external.Report) *session.ExternalReports {
+	out := &session.ExternalReports{Total: len(all)}
+	for _, r := range slices.Backward(all) {
+		if r.Status == external.Unknown {
+			out.Unknown++
+		}
+		if len(out.Newest) < session.MaxBriefReports {
+			out.Newest = append(out.Newest, session.ExternalReport{AdapterID: r.Adapter, EventID: r.Event, Tool: r.Tool, Status: r.Status,
+				ReceivedAt: event.FormatTime(r.Received)})
+		}
+	}
+	return out
 }
 
 func workspaceOf(w wire.ObserveWorkspaceOut) *session.Workspace {

@@ -44,6 +44,9 @@ const (
 	MaxBriefRecent   = 8
 	MaxBriefFailures = 5
 	MaxBriefActions  = 5
+	// MaxBriefNotes of each kind and MaxBriefReports of adapters outside in a brief (HND-18, HND-22).
+	MaxBriefNotes   = 5
+	MaxBriefReports = 5
 	// MaxBriefRelevant files in the task context (HND-42).
 	MaxBriefRelevant = 8
 	// MaxBranchChars of a branch name in a brief.

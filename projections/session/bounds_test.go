@@ -75,7 +75,7 @@ func TestBriefBytesOnHostileText(t *testing.T) {
 // the next one loses anything.
 func sections(b Brief) []int {
 	return []int{len(b.Task.Context.Relevant.Items), len(b.Progress.Recent.Items), len(b.Progress.Changed.Items),
-		len(b.Validation.Failures.Items), len(b.NextActions.Items), len(b.Task.Root.Text) + len(b.Task.Latest.Text)}
+		len(b.Validation.Failures.Items), len(b.Task.Decisions.Items) + len(b.Task.Progress.Items) + len(b.External.Items), len(b.NextActions.Items), len(b.Task.Root.Text) + len(b.Task.Latest.Text)}
 }
 
 // Covers: HND-33
@@ -88,7 +88,13 @@ func TestBriefReductionOrder(t *testing.T) {
 	}
 	h.commit(event.InstructionAccepted{Text: strings.Repeat("latest instruction ", 40), Mode: event.ModeNormal})
 	h.job(1, testServer)
-	full := briefOf(h.view(), all())
+	for n := range 2 {
+		h.post(event.MessageDecision, fmt.Sprint("decision ", n))
+		h.post(event.MessageProgress, fmt.Sprint("progress ", n))
+	}
+	snap := all()
+	snap.External = &ExternalReports{Total: 9, Unknown: 3, Newest: []ExternalReport{{Tool: "lint", Status: "unknown", ReceivedAt: event.FormatTime(h.at)}}}
+	full := briefOf(h.view(), snap)
 	if n := size(full); n > MaxBriefBytes {
 		t.Fatalf("the unreduced brief has %d bytes; the test needs one that fits", n)
 	}
@@ -108,15 +114,21 @@ func TestBriefReductionOrder(t *testing.T) {
 		}
 		kept := full
 		kept.Task, kept.Progress.Changed, kept.Progress.Recent = b.Task, b.Progress.Changed, b.Progress.Recent
-		kept.Validation.Failures, kept.NextActions = b.Validation.Failures, b.NextActions
+		kept.Validation.Failures, kept.NextActions, kept.External = b.Validation.Failures, b.NextActions, b.External
 		if !reflect.DeepEqual(kept, b) {
 			t.Fatalf("budget %d: something else than the order names was reduced", budget)
 		}
 		for _, l := range []struct{ total, returned, items int }{
 			{b.Progress.Changed.Total, b.Progress.Changed.Returned, len(b.Progress.Changed.Items)},
+			{*b.Task.Decisions.Total, b.Task.Decisions.Returned, len(b.Task.Decisions.Items)},
+			{*b.Task.Progress.Total, b.Task.Progress.Returned, len(b.Task.Progress.Items)},
+			{*b.External.Total, *b.External.Returned, len(b.External.Items)},
 			{b.Validation.Failures.Total, b.Validation.Failures.Returned, len(b.Validation.Failures.Items)}} {
 			if l.returned != l.items || l.total < l.returned {
 				t.Fatalf("budget %d: counts lie: %+v", budget, l)
+			}
+			if *b.External.Total != 9 || *b.External.Unknown != 3 || !*b.External.Truncated {
+				t.Fatalf("budget %d: %+v", budget, b.External)
 			}
 		}
 		if size(b) > budget && now[len(now)-1] > 0 {

@@ -68,7 +68,8 @@ type Progress struct {
 	Recent  List[string] `json:"recent_files"`
 }
 
-// Attention counts what waits for somebody; null where there is no such source.
+// Attention counts what waits for somebody over the whole retained board; null where it could
+// not be read.
 type Attention struct {
 	Jobs          JobAttention `json:"jobs"`
 	OpenGuidance  *int         `json:"open_guidance"`
@@ -96,11 +97,12 @@ type ExternalObservations struct {
 	Coverage   struct {
 		Complete bool `json:"complete"`
 	} `json:"coverage"`
-	Total     *int     `json:"total"`
-	Returned  *int     `json:"returned"`
-	Truncated *bool    `json:"truncated"`
-	Unknown   *int     `json:"unknown_count"`
-	Items     []string `json:"items"`
+	Total     *int  `json:"total"`
+	Returned  *int  `json:"returned"`
+	Truncated *bool `json:"truncated"`
+	Unknown   *int  `json:"unknown_count"`
+	// Items are the newest, newest first.
+	Items []ExternalReport `json:"items"`
 }
 
 // Basis says what the brief rests on: complete only with no reason code (HND-31).
@@ -111,27 +113,32 @@ type Basis struct {
 
 // newBrief projects the brief from what the caller holds (HND-07, HND-10).
 func newBrief(v View, ev evidence, s Snapshot) Brief {
+	b := wholeBrief(v, ev, s)
+	b.reduce(MaxBriefBytes)
+	return b
+}
+
+// wholeBrief is the brief before its bytes are counted.
+func wholeBrief(v View, ev evidence, s Snapshot) Brief {
 	c := v.Core
 	h := head(c)
-	notes := Notes{Items: []string{}}
+	decisions, progress := newNotes(v, s, event.MessageDecision), newNotes(v, s, event.MessageProgress)
 	b := Brief{Version: BriefVersion, Deterministic: true,
 		Session: BriefSession{SessionID: h.SessionID, Project: h.Project, Title: h.Title, Mode: h.Mode,
 			Lifecycle: h.Lifecycle, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt},
-		Task: BriefTask{Root: rootExcerpt(c), Latest: latestExcerpt(ev), Decisions: notes, Progress: notes,
+		Task: BriefTask{Root: rootExcerpt(c), Latest: latestExcerpt(ev), Decisions: decisions, Progress: progress,
 			Context: newTaskContext(v, ev)},
-		Workspace:  briefWorkspace(s),
-		Progress:   Progress{Changed: newList(ev.changed, MaxBriefChanged), Recent: newList(ev.recent, MaxBriefRecent)},
-		Validation: briefValidation(v, ev, s),
-		Attention:  Attention{Jobs: jobAttention(c, s)},
-		External: ExternalObservations{Status: statusUnavailable, ReasonCode: codeExternal,
-			Provenance: "external_report"},
+		Workspace:   briefWorkspace(s),
+		Progress:    Progress{Changed: newList(ev.changed, MaxBriefChanged), Recent: newList(ev.recent, MaxBriefRecent)},
+		Validation:  briefValidation(v, ev, s),
+		Attention:   newAttention(v, s),
+		External:    newExternal(c, s),
 		Checkpoints: requested(s.IncludeCheckpoints, codeCheckpoints),
 	}
 	b.Basis = basis(v, ev, s, b)
 	b.Progress.State = progressState(v, ev, s, b)
 	b.NextActions = newList(nextActions(v, ev, s, b), MaxBriefActions)
 	b.Continuation = continuation(c)
-	b.reduce(MaxBriefBytes)
 	return b
 }
 
@@ -192,7 +199,7 @@ func jobAttention(c Core, s Snapshot) JobAttention {
 }
 
 func basis(v View, ev evidence, s Snapshot, b Brief) Basis {
-	codes := []string{codeDiscussion, codeGuidance}
+	codes := []string{}
 	add := func(when bool, code string) {
 		if when {
 			codes = append(codes, code)
@@ -204,7 +211,10 @@ func basis(v View, ev evidence, s Snapshot, b Brief) Basis {
 	add(b.Validation.Status == statusNotRequested, codeValidationSkipped)
 	add(b.Validation.Status == statusUnavailable, codeValidationUnavailable)
 	add(b.Checkpoints.Status == statusUnavailable, codeCheckpoints)
+	add(!discussed(v, s), codeDiscussion)
+	add(!discussed(v, s), codeGuidance)
 	add(s.SessionChanged, codeSessionChanged)
+	add(s.ExternalChanged, codeExternalChanged)
 	add(len(ev.unknown) > 0, codeUnknownOutcome)
 	slices.Sort(codes)
 	return Basis{Complete: len(codes) == 0, ReasonCodes: codes}

@@ -135,7 +135,9 @@ func TestListsKeepTotals(t *testing.T) {
 
 // Covers: HND-20, HND-23, HND-24
 func TestSectionsWithoutEvidenceSaySo(t *testing.T) {
-	raw, err := json.Marshal(briefOf(began("none").view(), all()))
+	s := all()
+	s.NoDiscussion = true
+	raw, err := json.Marshal(briefOf(began("none").view(), s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,6 +191,7 @@ var conditions = []condition{
 	{"job", StateBlocked, func(h *history, _ *Snapshot) { h.job(1, testServer) }},
 	{"recovering job", StateBlocked, func(h *history, _ *Snapshot) { h.job(2, "wc_inst_other") }},
 	{"failure", StateBlocked, func(h *history, _ *Snapshot) { h.test(false, 1) }},
+	{"risk", StateBlocked, func(h *history, _ *Snapshot) { h.post(event.MessageRisk, "the data may be lost") }},
 	{"unvalidated", StateNeedsProof, func(h *history, _ *Snapshot) { h.edit("x.go") }},
 	{"no workspace", StateInsufficient, func(_ *history, s *Snapshot) {
 		if s.Workspace.Status == "clean" {
@@ -243,18 +246,19 @@ func TestWhatWasLeftOutSaysSo(t *testing.T) {
 		b.Checkpoints.Status != "not_requested" {
 		t.Fatalf("%+v %+v %+v", b.Workspace, b.Validation, b.Checkpoints)
 	}
-	want := []string{"discussion_unavailable", "guidance_unavailable", "validation_not_requested", "workspace_not_requested"}
+	want := []string{"validation_not_requested", "workspace_not_requested"}
 	if !slices.Equal(b.Basis.ReasonCodes, want) || b.Basis.Complete {
 		t.Fatalf("%+v", b.Basis)
 	}
 	s = all()
 	s.Workspace = &Workspace{Status: "unavailable", Reason: "not_a_repository"}
-	s.SessionChanged = true
+	s.SessionChanged, s.ExternalChanged, s.NoDiscussion = true, true, true
 	b = briefOf(h.view(), s)
 	if b.Workspace.Status != "unavailable" || b.Workspace.ReasonCode != "not_a_repository" || b.Workspace.Head != nil {
 		t.Fatalf("%+v", b.Workspace)
 	}
-	want = []string{"checkpoints_unavailable", "discussion_unavailable", "guidance_unavailable", "session_changed_during_snapshot", "workspace_unavailable"}
+	want = []string{"checkpoints_unavailable", "discussion_unavailable", "external_observations_changed_during_snapshot", "guidance_unavailable",
+		"session_changed_during_snapshot", "workspace_unavailable"}
 	if !slices.Equal(b.Basis.ReasonCodes, want) {
 		t.Fatalf("%v", b.Basis.ReasonCodes)
 	}
@@ -262,12 +266,24 @@ func TestWhatWasLeftOutSaysSo(t *testing.T) {
 
 // Covers: HND-37, HND-38
 func TestRaceAsksForAnotherRead(t *testing.T) {
-	s := all()
-	s.SessionChanged = true
-	b := briefOf(began("race").view(), s)
-	first := b.NextActions.Items[0]
-	if b.Progress.State != StateInsufficient || first.Tool != "read_session_handoff" || first.Arguments["session_id"] != testID {
-		t.Fatalf("%s, then %+v", b.Progress.State, first)
+	for name, change := range map[string]func(*Snapshot){
+		codeSessionChanged:  func(s *Snapshot) { s.SessionChanged = true },
+		codeExternalChanged: func(s *Snapshot) { s.ExternalChanged = true },
+	} {
+		s := all()
+		s.IncludeCheckpoints = false
+		if b := briefOf(began("race").view(), s); !b.Basis.Complete || b.Progress.State != StateReady {
+			t.Errorf("without a race: %s, %v", b.Progress.State, b.Basis)
+		}
+		change(&s)
+		b := briefOf(began("race").view(), s)
+		first := b.NextActions.Items[0]
+		if b.Progress.State != StateInsufficient || first.Tool != "read_session_handoff" || first.Arguments["session_id"] != testID {
+			t.Errorf("%s: %s, then %+v", name, b.Progress.State, first)
+		}
+		if b.Basis.Complete || !slices.Equal(b.Basis.ReasonCodes, []string{name}) {
+			t.Errorf("%s: %+v", name, b.Basis)
+		}
 	}
 }
 

@@ -22,9 +22,9 @@ func progressState(v View, ev evidence, s Snapshot, b Brief) State {
 	switch {
 	case v.Core.Lifecycle != Active:
 		return StateClosed
-	case s.SessionChanged: // captured sections are observations, not a state to act on (HND-38)
+	case s.SessionChanged || s.ExternalChanged: // captured sections are observations, not a state to act on (HND-38)
 		return StateInsufficient
-	case s.conflicted() || b.Attention.Jobs.Active > 0 || len(ev.failures) > 0:
+	case s.conflicted() || b.Attention.Jobs.Active > 0 || len(ev.failures) > 0 || b.Attention.risks() > 0:
 		return StateBlocked
 	case ev.unproven(v, s):
 		return StateNeedsProof
@@ -79,6 +79,7 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 	}
 	has := !c.Project.Zero()
 	add(s.SessionChanged, "read_session_handoff", only(), "the Session moved on while this was gathered; read it again before dependent work")
+	add(s.ExternalChanged && !s.SessionChanged, "read_session_handoff", only(), "a report from outside came while this was gathered; read it again before dependent work")
 	add(has && s.conflicted(), "get_git_status", project(), "the working tree has merge conflicts")
 	add(len(c.Jobs) > 0, "observe_jobs", map[string]any{"items": jobItems(c)}, "Jobs of this Session are still open; see how they end")
 	add(has && len(ev.unknown) > 0, "read_workspace_changes", project(), unknownWhy(ev.unknown))
@@ -94,6 +95,7 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 		}
 		add(true, tool, args, why)
 	}
+	add(b.Attention.open() > 0, "read_session_discussion", only(), b.Attention.why())
 	add(has && s.IncludeWorkspace && !s.Workspace.seen(), "get_git_status", project(), "the working tree could not be observed")
 	add(b.Workspace.Status == statusNotRequested || b.Validation.Status == statusNotRequested, "read_session_handoff", only(),
 		"evidence was left out on request; read it all before relying on the state")

@@ -7,14 +7,35 @@ import (
 )
 
 // reduce brings the brief within budget bytes in a fixed order (HND-33): the task context,
-// recent files, changed paths, failure identities, next actions, at last the characters of
-// the excerpts. Lifecycle, mode, states, counts and the basis always stay.
+// recent files, changed paths, failure identities, notes and reports from outside, next actions,
+// at last the characters of the excerpts. Lifecycle, mode, states, counts and the basis always
+// stay.
 func (b *Brief) reduce(budget int) {
 	within(b, budget, b.Task.Context.shed, b.Progress.Recent.shed, b.Progress.Changed.shed,
-		b.Validation.Failures.shed, b.NextActions.shed)
+		b.Validation.Failures.shed, b.shedSaid, b.NextActions.shed)
 	if size(b) > budget {
 		b.shorten(budget)
 	}
+}
+
+// shedSaid takes away the oldest of what others said, a note or a report from outside (HND-34).
+func (b *Brief) shedSaid(int) bool {
+	oldest, drop := "", func() {}
+	older := func(at string, how func()) {
+		if oldest == "" || at < oldest {
+			oldest, drop = at, how
+		}
+	}
+	for _, n := range []*Notes{&b.Task.Progress, &b.Task.Decisions} {
+		if len(n.Items) > 0 {
+			older(n.Items[len(n.Items)-1].CreatedAt, n.drop)
+		}
+	}
+	if n := len(b.External.Items); n > 0 {
+		older(b.External.Items[n-1].ReceivedAt, b.External.drop)
+	}
+	drop()
+	return oldest != ""
 }
 
 // within applies the steps in order, each until it has nothing left, as long as v is over budget.

@@ -10,6 +10,7 @@ const (
 	codeDiffNotHere           = "diff_not_observed"
 	codeDiscussion            = "discussion_unavailable"
 	codeExternal              = "external_observations_unavailable"
+	codeExternalChanged       = "external_observations_changed_during_snapshot"
 	codeGuidance              = "guidance_unavailable"
 	codeHygiene               = "hygiene_unavailable"
 	codeLocations             = "failure_locations_not_recorded"
@@ -76,15 +77,6 @@ func (l *List[T]) shed(over int) bool {
 	return true
 }
 
-// Notes stand for reports on the message board. Total is null where the board cannot be read;
-// an empty list would claim that there are none (HND-20).
-type Notes struct {
-	Total     *int     `json:"total"`
-	Returned  int      `json:"returned"`
-	Truncated bool     `json:"truncated"`
-	Items     []string `json:"items"`
-}
-
 // Action is an advisory step with its arguments filled in; it grants nothing.
 type Action struct {
 	Tool      string         `json:"tool"`
@@ -144,7 +136,12 @@ type Snapshot struct {
 	IncludeCheckpoints bool
 	// Workspace is nil where no Runner could tell.
 	Workspace *Workspace
-	// SessionChanged: the Session moved on while the caller gathered the rest. The caller
-	// compares Core.Observed before and after (HND-35).
+	// SessionChanged: others moved the Session on while the caller gathered the rest (Fence).
 	SessionChanged bool
+	// NoDiscussion: the board could not be read.
+	NoDiscussion bool
+	// External are the reports of adapters outside; nil: they could not be read.
+	External *ExternalReports
+	// ExternalChanged: another one came meanwhile (HND-36).
+	ExternalChanged bool
 }
