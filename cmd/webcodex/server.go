@@ -127,6 +127,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	}
 	srv.profile = f.cfg.HostProfile
 	peers := &peer.Peers{}
+	cfg.Loop = peers.Loop
 	cfg.Ambient = []call.Ambient{attention.New(peers.Affine), peers.Ambient, material.New(material.Options{Linked: peers.Linked})}
 	srv.kernel = call.NewKernel(cfg)
 	return srv, nil

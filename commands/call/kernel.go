@@ -29,6 +29,8 @@ type Config struct {
 	Tombstones *retention.Tombstones
 	// Windows are what hosts' windows relate to and wrote to each other; nil: none is kept.
 	Windows *window.Store
+	// Loop tells what was seen of the calls of the caller's window; nil: nothing is.
+	Loop func(*Call) window.Loop
 	// External are reports of adapters outside; nil: this server takes none.
 	External *external.Reports
 	// Writer is the one on this log that everything of the process decides with: those who share

@@ -8,6 +8,14 @@ import (
 // Windows are what hosts' windows relate to and wrote to each other; nil: none is kept.
 func (c *Call) Windows() *window.Store { return c.kernel.cfg.Windows }
 
+// Loop is what was seen of the calls of the caller's window (WIN-22).
+func (c *Call) Loop() window.Loop {
+	if c.kernel.cfg.Loop == nil {
+		return window.NewLoop(nil, "", "", nil)
+	}
+	return c.kernel.cfg.Loop(c)
+}
+
 // Worked says that the call began a Session or went on with it, after its authority and its
 // commit: for those who tell windows of it afterwards.
 func (c *Call) Worked(core session.Core) { c.worked = &core }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"webcodex/commands/call"
 	"webcodex/commands/internal/calltest"
 	"webcodex/commands/peer"
+	"webcodex/commands/runtime"
 	"webcodex/commands/session"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
@@ -272,5 +274,53 @@ func TestLinkedAreTheWindowsOwn(t *testing.T) {
 	w.call(at(""), &spec, obj{"project": calltest.Alpha.String()})
 	if got != nil {
 		t.Errorf("%v without a window", got)
+	}
+}
+
+// The status shows what was seen of the caller's own window; without one it is unavailable.
+//
+// Covers: WIN-22, WIN-24, WIN-25
+func TestTheStatusTellsOfTheCallersLoop(t *testing.T) {
+	w := newWorld(t)
+	loop := func(f from) (l window.Loop, raw string) {
+		t.Helper()
+		resp, err := w.Kernel.Call(context.Background(), call.Request{Spec: runtime.GetRuntimeStatus, Args: json.RawMessage(`{}`), Principal: f.who, Window: f.window})
+		var out struct {
+			Loop json.RawMessage `json:"window_loop"`
+		}
+		if err != nil || json.Unmarshal(resp.Output, &out) != nil || json.Unmarshal(out.Loop, &l) != nil {
+			t.Fatal(err)
+		}
+		return l, string(out.Loop)
+	}
+	w.work(at(here), calltest.Alpha)
+	w.read(at(there), calltest.Alpha)
+	w.call(at(here), asks, obj{})
+	w.pass(time.Minute)
+	w.read(at(here), calltest.Beta)
+	for range 2 { // the look itself is none of it
+		l, raw := loop(at(here))
+		if l.Continuity != window.LoopObserved || len(l.Calls) != 2 || l.Calls[0].Tool != "work_on_project" || l.Calls[0].GapMS == nil || *l.Calls[0].GapMS < 60_000 || l.Calls[1].GapMS != nil {
+			t.Fatalf("%s", raw)
+		}
+		for _, word := range []string{"turn", "generation", "response", "online"} {
+			if strings.Contains(raw, word) {
+				t.Errorf("%s tells of a %s", raw, word)
+			}
+		}
+	}
+	for _, f := range []from{at(""), {who: calltest.Someone("b")}} {
+		if l, raw := loop(f); l.Continuity != window.LoopUnavailable || len(l.Calls) != 0 {
+			t.Errorf("%s", raw)
+		}
+	}
+	if l, raw := loop(from{who: calltest.Someone("b"), window: here}); len(l.Calls) != 0 {
+		t.Errorf("another principal is shown %s", raw)
+	}
+	for range 50 {
+		w.read(at(here), calltest.Alpha)
+	}
+	if l, _ := loop(at(here)); len(l.Calls) > 20 {
+		t.Errorf("%d calls", len(l.Calls))
 	}
 }

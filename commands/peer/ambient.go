@@ -53,6 +53,7 @@ func (p *Peers) Ambient(ctx context.Context, c *call.Call, failed bool) (out []c
 	if c.Windows() == nil || c.Window() == "" {
 		return nil
 	}
+	defer p.seen(c)
 	plan := p.settle(ctx, c, p.scene(c))
 	if len(plan.Peers) > 0 {
 		a := Awareness{WithinSecs: int(Recency / time.Second), Next: awarenessNext}

@@ -30,4 +30,6 @@ const (
 	maxSpots   = 1024
 	maxWindows = 64
 	maxLinked  = 16
+	// maxLoop are the calls of a window whose timing is remembered.
+	maxLoop = 20
 )

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"webcodex/eventlog/event"
+	"webcodex/projections/window"
 )
 
 // spot is one principal at one Project.
@@ -35,6 +36,7 @@ func (d doing) newest() time.Time {
 type recent struct {
 	mu    sync.Mutex
 	spots map[spot]map[event.WindowID]doing
+	calls map[corner][]window.Call // newest last
 }
 
 func isRecent(at, now time.Time) bool { return !at.IsZero() && now.Sub(at) <= Recency }

@@ -45,6 +45,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) restart() {
 	w.T.Helper()
 	w.peers = &peer.Peers{}
+	w.Loop = w.peers.Loop
 	w.Ambient = []call.Ambient{attention.New(w.peers.Affine), w.peers.Ambient}
 	w.Reopen()
 }

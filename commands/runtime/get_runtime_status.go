@@ -11,6 +11,7 @@ import (
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/projections/session"
+	"webcodex/projections/window"
 )
 
 // GetRuntimeStatus tells the state of the server, its log and its Runners. It names no
@@ -36,6 +37,8 @@ type Status struct {
 	Sessions   session.Totals    `json:"sessions"`
 	Projects   int               `json:"projects"`
 	Runners    []call.RunnerInfo `json:"runners"`
+	// Loop is what this life of the server saw of the calling window; it tells of no turn.
+	Loop window.Loop `json:"window_loop"`
 }
 
 // LogStatus says what an acknowledgement survives, and how full the log is.
@@ -63,7 +66,7 @@ func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
 	info := c.ServerInfo()
 	l := info.Log
 	out := Status{Version: info.Version, Instance: l.Server, Accepting: true, Sessions: sessionsOf(c),
-		Projects: len(c.Projects()), Runners: runnersOf(c),
+		Projects: len(c.Projects()), Runners: runnersOf(c), Loop: c.Loop(),
 		Durability: l.Promise,
 		Log: LogStatus{Durability: l.Durability, Survives: l.Promise.Survives, Seq: l.Seq, SyncedSeq: l.SyncedSeq, Bytes: l.Bytes,
 			MaxBytes: l.MaxBytes, FreeBytes: l.FreeBytes, Space: l.Space, Damaged: len(l.Damaged), TailLost: l.TailLost,

@@ -50,6 +50,8 @@ type Env struct {
 	Limit int
 	// Ambient are the additions to answers; they count from the next Reopen.
 	Ambient []call.Ambient
+	// Loop tells of the caller's window; it counts from the next Reopen.
+	Loop func(*call.Call) window.Loop
 	// Now is the Kernel's clock; it counts from the next Reopen.
 	Now func() time.Time
 }
@@ -85,7 +87,7 @@ func (e *Env) open() {
 	e.Log = log
 	e.Keeper.Serve(log.SyncedSeq)
 	remover := remove.New(remove.Options{Writer: aggregate.NewWriter(log, time.Now), Sessions: e.Store, Tombstones: e.Tombstones, Limit: e.Limit})
-	e.Kernel = call.NewKernel(call.Config{Tokens: e.Tokens, Windows: e.Windows, Epoch: log.Epoch, Log: log, Sessions: e.Store, Refs: e.Refs, Tombstones: e.Tombstones, External: e.External, OnClosed: remover.Closed, Fleet: e.Fleet, Server: e.Server, Now: e.Now, Ambient: e.Ambient,
+	e.Kernel = call.NewKernel(call.Config{Tokens: e.Tokens, Windows: e.Windows, Epoch: log.Epoch, Log: log, Sessions: e.Store, Refs: e.Refs, Tombstones: e.Tombstones, External: e.External, OnClosed: remover.Closed, Fleet: e.Fleet, Server: e.Server, Now: e.Now, Loop: e.Loop, Ambient: e.Ambient,
 		OnCall: func(l call.Line) {
 			select {
 			case e.Lines <- l:
