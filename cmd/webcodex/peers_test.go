@@ -11,24 +11,29 @@ import (
 	"testing"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"webcodex/commands/attention"
 	"webcodex/commands/peer"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/mcp"
+	"webcodex/mcp/client"
 )
 
 // hostWindow is a conversation of a host: each of its requests says which one it is.
 type hostWindow struct {
-	w    *world
-	name any
-	s    *sdk.ClientSession
+	w *world
+	c *client.Client
 }
 
-func (w *world) window(version string, name any) *hostWindow {
-	return &hostWindow{w, name, w.connect(version).Session()}
+func (w *world) window(version, name string) *hostWindow {
+	w.t.Helper()
+	c, err := client.Connect(context.Background(), client.Options{URL: "http://" + w.srv.tcpListener.Addr().String() + "/mcp",
+		Token: w.srv.access.Token(), Version: version, Meta: args{"openai/session": name}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close() })
+	return &hostWindow{w, c}
 }
 
 // beside is what answers carry beside their output.
@@ -47,12 +52,11 @@ func (h *hostWindow) call(tool string, a args) (out beside) {
 	h.w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	r, err := h.s.CallTool(ctx, &sdk.CallToolParams{Meta: sdk.Meta{"openai/session": h.name}, Name: tool, Arguments: a})
+	r, err := h.c.CallTool(ctx, tool, a)
 	if err != nil {
 		h.w.t.Fatalf("%s: %v", tool, err)
 	}
-	raw, _ := json.Marshal(r.StructuredContent)
-	if err := json.Unmarshal(raw, &struct{ Output *beside }{&out}); err != nil {
+	if err := r.Decode(&out); err != nil {
 		h.w.t.Fatal(err)
 	}
 	return out
@@ -122,7 +126,7 @@ func TestNoWindowIsAtRest(t *testing.T) {
 		h.call("run_process", args{"project": w.project, "session_id": id, "executable": "env"})
 		h.call("read_files", args{"nonsense": 1})
 		h.call("work_on_project", args{"session_id": "wc_sess_x", "instruction": "x"})
-		h.name = strings.Repeat(marker, 20) // malformed: too long
+		h = w.window(mcp.Modern, strings.Repeat(marker, 20)) // malformed: too long
 	}
 	hashes := 0
 	err := w.srv.log.Replay(context.Background(), eventlog.Range{Aggregate: event.WindowAggregate(w.srv.access.Principal().Actor.Principal)}, func(e eventlog.Entry) error {

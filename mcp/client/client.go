@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -28,6 +29,8 @@ type Options struct {
 	Full bool
 	// Name tells the server who asks; empty: webcodex.
 	Name string
+	// Meta goes with each tool call, as a host would say what it is about; nil: nothing does.
+	Meta map[string]any
 	// Progress is told of progress on calls; nil: none is asked for.
 	Progress func(message string)
 }
@@ -46,6 +49,7 @@ var ErrBroken = errors.New("the connection broke before the answer came")
 type Client struct {
 	session  *sdk.ClientSession
 	progress bool
+	meta     map[string]any
 }
 
 // Connect opens a connection. Errors: ErrNoServer, ErrUnauthorised, others from the wire.
@@ -75,7 +79,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, t.explain(err)
 	}
-	return &Client{session: s, progress: o.Progress != nil}, nil
+	return &Client{session: s, progress: o.Progress != nil, meta: o.Meta}, nil
 }
 
 // Close ends the connection.
@@ -141,7 +145,7 @@ func (e *RPCError) Error() string { return fmt.Sprintf("JSON-RPC error %d: %s", 
 // included; nil is no arguments. Errors: *RPCError, ErrNoServer, ErrUnauthorised, ErrBroken,
 // ctx.
 func (c *Client) CallTool(ctx context.Context, name string, args any) (Result, error) {
-	p := &sdk.CallToolParams{Name: name, Arguments: args}
+	p := &sdk.CallToolParams{Meta: maps.Clone(c.meta), Name: name, Arguments: args}
 	if c.progress {
 		p.SetProgressToken(name)
 	}
