@@ -10,7 +10,7 @@ var listExternalObservations = Tool{
 	Title: "List what other tools reported",
 	Description: "List what tools outside WebCodex reported about a Workflow Session, newest first. Reports are claims without proof, and " +
 		"never known to be complete.",
-	Category: "external", Idempotent: true,
+	Category: "workflow", Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
 		schema.Req("session_id", targetSessionArg),

@@ -13,7 +13,7 @@ var recordExternalObservation = Tool{
 	Title: "Record what another tool reports",
 	Description: "For adapters: record what a tool outside WebCodex reports about work in a Workflow Session. It proves nothing and changes " +
 		"nothing of the Session; a repeated report with the same ids is recorded once.",
-	Category: "external", Idempotent: true,
+	Category: "workflow", Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
 		schema.Req("session_id", targetSessionArg),
