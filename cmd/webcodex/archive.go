@@ -12,6 +12,7 @@ import (
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/mcp"
+	"webcodex/projections/external"
 	kept "webcodex/projections/history"
 	"webcodex/projections/session"
 	"webcodex/projections/state"
@@ -22,6 +23,8 @@ import (
 type archive struct {
 	log   *eventlog.Log
 	store *session.Store // nil where only the log is read
+	// reports are of adapters outside; nil where only the log is read.
+	reports *external.Reports
 	// told is what the log says of itself: its times, and whether the clock can be trusted. With a
 	// base it holds what came after its checkpoint.
 	told *kept.Ledger
@@ -35,7 +38,7 @@ func openArchive(ctx context.Context, dir string) (*archive, error) {
 		return nil, err
 	}
 	m.sessions.SetSource(sourceOf(a.log))
-	a.store = m.sessions
+	a.store, a.reports = m.sessions, m.external
 	return a, nil
 }
 
@@ -108,6 +111,15 @@ func steps(ctx context.Context, log *eventlog.Log, id event.SessionID, p session
 
 // asOf is the Session as it was at the point, folded afresh from the log.
 func asOf(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.Point) (session.Summary, error) {
+	v, err := viewAsOf(ctx, log, id, p)
+	if err != nil {
+		return session.Summary{}, err
+	}
+	return session.NewSummary(v, nil), nil
+}
+
+// viewAsOf is the Session as it was, folded afresh.
+func viewAsOf(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.Point) (session.View, error) {
 	var v session.View
 	var from event.Commit
 	err := commits(ctx, log, id, p, &from, func(s session.Stored) error {
@@ -115,19 +127,19 @@ func asOf(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.
 		return nil
 	})
 	if err != nil {
-		return session.Summary{}, err
+		return session.View{}, err
 	}
 	if last := v.Core.Version; last > 0 && p.Version > last {
-		return session.Summary{}, fault.New(fault.InvalidArguments, "the Session has no version %d, its last one is %d", p.Version, last).WithField("at")
+		return session.View{}, fault.New(fault.InvalidArguments, "the Session has no version %d, its last one is %d", p.Version, last).WithField("at")
 	}
 	if !v.Core.Exists() && from.Version > 1 {
-		return session.Summary{}, fault.New(fault.InvalidArguments, "what the Session was then has left the log, which holds it from version %d of %s on",
+		return session.View{}, fault.New(fault.InvalidArguments, "what the Session was then has left the log, which holds it from version %d of %s on",
 			from.Version, event.FormatTime(from.At)).WithField("at").WithNext("`webcodex history` says what is kept and why")
 	}
 	if !v.Core.Exists() {
-		return session.Summary{}, fault.New(fault.InvalidArguments, "the Session did not exist yet at that time")
+		return session.View{}, fault.New(fault.InvalidArguments, "the Session did not exist yet at that time")
 	}
-	return session.NewSummary(v, nil), nil
+	return v, nil
 }
 
 // errBeyond ends a replay at its point.

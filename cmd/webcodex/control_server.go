@@ -89,6 +89,11 @@ func (s *server) controlReplay(w http.ResponseWriter, r *http.Request) {
 			answer(w, nil, err)
 			return
 		}
+		if q.Get("view") == viewHandoff {
+			h, err := handoffAsOf(r.Context(), s.log, id, p)
+			answer(w, h, err)
+			return
+		}
 		sum, err := asOf(r.Context(), s.log, id, p)
 		answer(w, sum, err)
 		return

@@ -7,8 +7,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 
+	observed "webcodex/commands/session"
+	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/projections/session"
 )
@@ -16,9 +19,12 @@ import (
 func handoffCommand() command {
 	return command{
 		name: "handoff", args: "SESSION", min: 1, max: 1, short: "show what the next window needs to go on",
-		long: "Prints the handoff brief of a Session. Without a running server the working tree is not looked at.",
+		long: `Prints the handoff brief of a Session. With --at prints it as it was at a version or a time, folded afresh
+from the log: nobody knows what the working tree was then, or what tools outside had reported. Without a running
+server the working tree is not looked at. --json prints what read_session_handoff gives.`,
 		setup: func(fs *flag.FlagSet) action {
 			data, asJSON := dataFlag(fs), jsonFlag(fs)
+			at := fs.String("at", "", "`VERSION` or RFC 3339 time")
 			return func(ctx context.Context, s streams, args []string) error {
 				dir, err := dataDir(*data)
 				if err != nil {
@@ -28,7 +34,13 @@ func handoffCommand() command {
 				if err != nil {
 					return err
 				}
-				raw, err := readHandoff(ctx, dir, id)
+				read := readHandoff
+				if given(fs, "at") {
+					read = func(ctx context.Context, dir string, id event.SessionID) (json.RawMessage, error) {
+						return readHandoffAsOf(ctx, dir, id, *at)
+					}
+				}
+				raw, err := read(ctx, dir, id)
 				if err != nil {
 					return err
 				}
@@ -55,10 +67,15 @@ func sessionArg(s string) (event.SessionID, error) {
 
 // readHandoff asks the running server's tool; without one the log alone answers.
 func readHandoff(ctx context.Context, dir string, id event.SessionID) (json.RawMessage, error) {
+	return readDetailed(ctx, dir, id, false)
+}
+
+// readDetailed is readHandoff, where asked for with the closeout evidence.
+func readDetailed(ctx context.Context, dir string, id event.SessionID, diagnostic bool) (json.RawMessage, error) {
 	w, err := openWindow(ctx, dir)
 	if err == nil {
 		defer w.close()
-		args, err := json.Marshal(map[string]any{"session_id": id})
+		args, err := json.Marshal(map[string]any{"session_id": id, "diagnostic": diagnostic, "limit": 1})
 		if err != nil {
 			return nil, err
 		}
@@ -83,8 +100,53 @@ func readHandoff(ctx context.Context, dir string, id event.SessionID) (json.RawM
 	if err != nil {
 		return nil, err
 	}
-	snap := session.Snapshot{IncludeWorkspace: true, IncludeValidation: true, IncludeCheckpoints: true}
-	return json.Marshal(session.NewHandoff(view, snap, false, nil))
+	snap := unseen
+	if !view.Core.Project.Zero() {
+		snap.External = observed.ExternalOf(a.reports.About(id))
+	}
+	one := 1
+	return json.Marshal(session.NewHandoff(view, snap, diagnostic, &one))
+}
+
+// unseen asks for everything, of which only the log can tell.
+var unseen = session.Snapshot{IncludeWorkspace: true, IncludeValidation: true, IncludeCheckpoints: true}
+
+// viewHandoff names the handoff among what the control socket shows of the past.
+const viewHandoff = "handoff"
+
+// handoffAsOf is the handoff as it was. What is no part of the Session's own history is not known.
+func handoffAsOf(ctx context.Context, log *eventlog.Log, id event.SessionID, p session.Point) (session.Handoff, error) {
+	v, err := viewAsOf(ctx, log, id, p)
+	if err != nil {
+		return session.Handoff{}, err
+	}
+	return session.NewHandoff(v, unseen, false, nil), nil
+}
+
+func readHandoffAsOf(ctx context.Context, dir string, id event.SessionID, at string) (json.RawMessage, error) {
+	p, err := session.ParsePoint(at)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connectControl(ctx, dir)
+	if err == nil {
+		defer c.close()
+		var raw json.RawMessage
+		return raw, c.get(ctx, pathReplay, url.Values{"session": {string(id)}, "at": {at}, "view": {viewHandoff}}, &raw)
+	}
+	if !errors.Is(err, errNoServer) {
+		return nil, err
+	}
+	a, err := openLog(ctx, dir, eventlog.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	h, err := handoffAsOf(ctx, a.log, id, p)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(h)
 }
 
 // printBrief shows a brief to a person.
@@ -108,6 +170,13 @@ func printBrief(w io.Writer, b session.Brief) error {
 	for _, f := range b.Validation.Failures.Items {
 		p.field("", fmt.Sprintf("still failing: %s (%d tests), since %s", f.Name, f.TestsFailed, localTime(f.At)))
 	}
+	if r := b.Task.Context.Repeated; r != nil {
+		p.field("", fmt.Sprintf("the same failure %d times in this task: %s", r.Count, r.Name))
+	}
+	p.notes("decided", b.Task.Decisions)
+	p.notes("said", b.Task.Progress)
+	p.field("open", b.Attention.Said())
+	p.reports(b.External)
 	if n := b.Attention.Jobs.Active; n > 0 {
 		p.field("jobs", fmt.Sprintf("%d without an end (%s)", n, plain(b.Attention.Jobs.Recovery)))
 	}
@@ -156,6 +225,34 @@ func validationLine(v session.BriefValidation) string {
 		line += fmt.Sprintf("; latest %s: %s, %d run, %d failed", r.Tool, plain(r.Outcome), r.TestsRun, r.TestsFailed)
 	}
 	return line
+}
+
+// notes prints what was said, newest first.
+func (p *page) notes(name string, n session.Notes) {
+	for i, m := range n.Items {
+		text := strings.Join(strings.Fields(m.Text), " ")
+		if m.SupersededBy != nil {
+			text += "  (superseded)"
+		}
+		if i > 0 {
+			name = ""
+		}
+		p.field(name, text)
+	}
+	if n.Total != nil && n.Truncated {
+		p.field("", fmt.Sprintf("and %d more", *n.Total-n.Returned))
+	}
+}
+
+// reports prints what tools outside reported, which nobody has proven.
+func (p *page) reports(e session.ExternalObservations) {
+	if e.Total == nil || *e.Total == 0 {
+		return
+	}
+	p.field("reported", fmt.Sprintf("%d by tools outside, without proof; %d of unknown outcome", *e.Total, *e.Unknown))
+	for _, r := range e.Items {
+		p.field("", fmt.Sprintf("%s: %s, received %s", r.Tool, plain(r.Status), localTime(r.ReceivedAt)))
+	}
 }
 
 // plain shows an atom of the protocol as words.

@@ -38,7 +38,7 @@ type action func(ctx context.Context, s streams, args []string) error
 func commands() []command {
 	return []command{
 		demoCommand(), upCommand(), mcpCommand(), callCommand(),
-		sessionsCommand(), handoffCommand(), boardCommand(), postCommand(), replayCommand(), historyCommand(), eraseCommand(), statusCommand(), tokenCommand(), backupCommand(), restoreCommand(),
+		sessionsCommand(), handoffCommand(), feedbackCommand(), boardCommand(), postCommand(), replayCommand(), historyCommand(), eraseCommand(), statusCommand(), tokenCommand(), backupCommand(), restoreCommand(),
 		doctorCommand(), verifyCommand(), configCommand(), versionCommand(), completionCommand(),
 	}
 }

@@ -132,6 +132,8 @@ func TestHostileTextIsShownHarmless(t *testing.T) {
 	brief.Workspace = session.BriefWorkspace{Clean: new(bool), Branch: &project, Head: &project}
 	brief.NextActions.Items = []session.Action{{Tool: hostileText, Why: hostileText}}
 	brief.Continuation = session.Continuation{Tool: "t", Arguments: map[string]any{"x": hostileText}}
+	brief.Task.Decisions.Items = []session.Note{{Text: hostileText}}
+	feedback := session.Feedback{Attempt: &session.Attempt{Instruction: brief.Task.Root, Changes: brief.Progress.Changed}, Suggested: brief.NextActions.Items}
 	sum := session.Summary{Events: []session.Event{{Tool: hostileText, At: hostileText, Changed: []string{hostileText}}}}
 	sum.Title = hostileText
 	res := toolResult{}
@@ -140,6 +142,7 @@ func TestHostileTextIsShownHarmless(t *testing.T) {
 	for name, show := range map[string]func(w io.Writer) error{
 		"sessions": func(w io.Writer) error { return showSessions(streams{out: w}, view) },
 		"handoff":  func(w io.Writer) error { return printBrief(w, brief) },
+		"feedback": func(w io.Writer) error { return printFeedback(w, feedback) },
 		"replay": func(w io.Writer) error {
 			return showReplay(w, []replayLine{{At: hostileText, Events: []session.StepEvent{{Type: hostileText, Summary: hostileText}}}})
 		},

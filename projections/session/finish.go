@@ -102,7 +102,7 @@ func verdict(v View, ev evidence, s Snapshot, b Brief) Verdict {
 	block(len(ev.failures) > 0, "unresolved_validation_failure", "%d validations failed without a later pass", len(ev.failures))
 	advise(ev.unproven(v, s), "changes_not_validated", "files changed and no later validation passed")
 	block(b.Attention.risks() > 0, "open_risks", "%d risks on the board are open", b.Attention.risks())
-	advise(b.Attention.open() > b.Attention.risks(), "open_discussion", "the board waits for somebody: %s", b.Attention.said())
+	advise(b.Attention.open() > b.Attention.risks(), "open_discussion", "the board waits for somebody: %s", b.Attention.Said())
 	advise(len(c.Open) > 0, "open_calls", "%d calls have no end yet", c.OpenCalls())
 	advise(len(ev.unknown) > 0, codeUnknownOutcome, "%d executions ended without proof", len(ev.unknown))
 	advise(s.IncludeWorkspace && b.Workspace.Status != statusAvailable, codeWorkspaceUnavailable, "the working tree could not be observed")

@@ -90,8 +90,8 @@ func count(n *int) int {
 	return *n
 }
 
-// said names what is open.
-func (a Attention) said() string {
+// Said names what is open on the board, empty where nothing is.
+func (a Attention) Said() string {
 	var out []string
 	for _, k := range []struct {
 		n         *int
@@ -108,7 +108,7 @@ func (a Attention) said() string {
 	return strings.Join(out, ", ")
 }
 
-func (a Attention) why() string { return "open on the board: " + a.said() }
+func (a Attention) why() string { return "open on the board: " + a.Said() }
 
 // ExternalReport is what an adapter outside reported about the Session: a claim and no proof.
 type ExternalReport struct {

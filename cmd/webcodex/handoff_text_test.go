@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"webcodex/projections/session"
+)
+
+// Twelve Sessions as a person is shown them. Their briefs are those that projections/session
+// makes.
+//
+// Covers: HND-48
+func TestHandoffsAsText(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	briefs, err := filepath.Glob(filepath.Join("..", "..", "projections", "session", "testdata", "brief", "*.json"))
+	if err != nil || len(briefs) != 12 {
+		t.Fatal(len(briefs), err)
+	}
+	for _, file := range briefs {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b session.Brief
+		if err := json.Unmarshal(raw, &b); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := printBrief(&out, b); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", "handoff", strings.TrimSuffix(filepath.Base(file), ".json")+".txt")
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(want, out.Bytes()) {
+			t.Errorf("%s differs:\n%s", path, out.String())
+		}
+	}
+}
