@@ -25,9 +25,9 @@ func (r *recent) note(c window.Call) {
 	if len(r.calls[k]) == 0 && len(r.calls) >= maxSpots {
 		r.dropOldest()
 	}
-	list := append(r.calls[k], c)
+	list := append(slices.Clone(r.calls[k]), c) // others read the one that was
 	slices.SortStableFunc(list, func(a, b window.Call) int { return a.Started.Compare(b.Started) })
-	r.calls[k] = slices.Clone(list[max(0, len(list)-maxLoop):])
+	r.calls[k] = list[max(0, len(list)-maxLoop):]
 }
 
 // dropOldest forgets the window that has been silent for longest.
