@@ -157,3 +157,58 @@ func TestNoWindowIsAtRest(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// given windows that met, one of them at a Session that is erased, when the log's beginning has
+// left with it, then messages and the other relation are still there, and that one is not.
+//
+// Covers: WIN-16, WIN-18
+func TestWindowsOutliveWhatLeavesTheLog(t *testing.T) {
+	repo, data := scratch(t)
+	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
+	dial := func(name string) *window {
+		w, err := connectWindow(t.Context(), client.Options{URL: c.ready.MCPURL, Token: c.ready.Token, Meta: args{"openai/session": name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.close)
+		return w
+	}
+	one, two := dial("one"), dial("two")
+	stays, goes := saying(t, c, one, "stays"), saying(t, c, two, "markerofthewindow")
+	var met beside
+	res, err := one.call(t.Context(), "read_files", encode(args{"project": c.ready.Project, "items": []args{{"path": "x"}}}))
+	if err != nil || decode(res, &met) != nil || met.Awareness == nil {
+		t.Fatalf("%v: %s", err, res.Output)
+	}
+	if res, err = one.call(t.Context(), "post_peer_message", encode(args{"peer_id": met.Awareness.Peers[0].PeerID, "message": "look"})); err != nil || !res.Success {
+		t.Fatalf("%v: %s", err, res.Output)
+	}
+	if err := c.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := erase(t.Context(), data, goes); err != nil {
+		t.Fatal(err)
+	}
+	access, err := mcp.OpenAccess(data, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fresh := range []bool{false, true} {
+		if fresh { // from what is carried in the log alone
+			if err := os.Remove(filepath.Join(data, stateFile)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o, err := openOffline(t.Context(), data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := o.models.windows.Book(access.Principal().Actor.Principal)
+		if len(b.Messages) != 1 || b.Messages[0].Text != "look" || len(b.Routes) == 0 || len(b.Relations) != 1 || b.Relations[0].Session != stays {
+			t.Errorf("%+v", b)
+		}
+		if err := o.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
