@@ -75,6 +75,9 @@ func TestAttentionCountsTheBoard(t *testing.T) {
 	if a := b.NextActions.Items[0]; a.Tool != "read_session_discussion" || a.Why != "open on the board: 3 guidance, 2 questions, 9 todos" {
 		t.Errorf("%+v", a)
 	}
+	if m := NewSummary(h.view(), nil).Messages; *m.Total != 28 || *m.Open != 27 || m.ReasonCode != "" {
+		t.Errorf("the summary counts %d, %d open %s", *m.Total, *m.Open, m.ReasonCode)
+	}
 	risk := h.post(event.MessageRisk, "it may break")
 	if b := briefOf(h.view(), all()); b.Progress.State != StateBlocked || *b.Attention.OpenRisks != 1 {
 		t.Errorf("an open risk: %s", b.Progress.State)

@@ -54,7 +54,7 @@ type Summary struct {
 	Messages      *Messages `json:"messages"`
 }
 
-// Messages summarises the board; null members where there is none.
+// Messages counts the retained board; null members where it could not be read.
 type Messages struct {
 	Total      *int   `json:"total"`
 	Open       *int   `json:"open"`
@@ -130,11 +130,19 @@ func clamp(limit *int, def, most int) int {
 	return min(max(*limit, 1), most)
 }
 
+func newMessages(v View) *Messages {
+	if v.Board.unread > 0 {
+		return &Messages{ReasonCode: codeDiscussion}
+	}
+	n := v.Board.Count()
+	return &Messages{Total: &n.Total, Open: &n.Open}
+}
+
 func newLedger(v View, ev evidence, limit, budget int) Summary {
 	items := v.Tail.Items()
 	s := Summary{Head: head(v.Core), Counts: ev.counts, CountsCover: "retained_ledger",
 		EventsObserved: v.Core.Observed, EventsTotal: len(items), RetentionTruncated: v.Tail.Evicted(),
-		FirstRetained: v.Tail.First(), Limit: limit, Messages: &Messages{ReasonCode: codeDiscussion}}
+		FirstRetained: v.Tail.First(), Limit: limit, Messages: newMessages(v)}
 	items = items[max(0, len(items)-limit):]
 	s.Events = make([]Event, len(items))
 	for i, it := range items {
