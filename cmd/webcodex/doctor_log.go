@@ -41,7 +41,12 @@ func checkLog(ctx context.Context, dir string) ([]check, kept.Facts) {
 		return blockChecks("log", r.Damaged), kept.Facts{}
 	}
 	defer a.close()
-	return judgeLog(a.log.Status(), "read through and checked, no server runs"), a.told.Facts()
+	checks := judgeLog(a.log.Status(), "read through and checked, no server runs")
+	if r.EndUnknown {
+		checks = append(checks, check{"log", statusWarn, endUnknown,
+			"if commits that were acknowledged are missing, restore the newest backup; else start the server, it makes the file again from the log"})
+	}
+	return checks, a.told.Facts()
 }
 
 func judgeLog(st eventlog.Status, how string) []check {

@@ -96,7 +96,7 @@ func showVerified(s streams, r eventlog.VerifyReport, asJSON bool) error {
 		}
 		p.linef("%s", checked(r))
 		if r.EndUnknown {
-			p.linef("%s could not tell how far the log went: whether commits are missing from its end is known up to the last checkpoint alone", stateFile)
+			p.linef("%s", endUnknown)
 		}
 		if p.err != nil {
 			return p.err
@@ -131,3 +131,7 @@ func plural(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// endUnknown is said where the last stop was not clean and state.db, which proves how far the
+// log went, cannot be read.
+const endUnknown = stateFile + " could not tell how far the log went: whether commits are missing from its end is known up to the last checkpoint alone"

@@ -22,14 +22,19 @@ var ErrUnknown = errors.New("which commit the read models stood at cannot be rea
 // went, and the log may be what is damaged. Errors: ErrUnknown.
 func Peek(ctx context.Context, path string) (eventlog.BaseCheckpoint, error) {
 	none := eventlog.BaseCheckpoint{}
-	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+	wal, noWAL := os.Stat(path + "-wal")
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist), err == nil && info.Size() == 0:
+		if noWAL == nil && wal.Size() > 0 { // of a file that is gone; SQLite would remove it unread
+			return none, ErrUnknown
+		}
 		return none, nil
-	} else if err != nil {
+	case err != nil:
 		return none, ErrUnknown
 	}
 	u := url.URL{Scheme: "file", Opaque: url.PathEscape(path)}
 	dsn := u.String() + "?mode=ro&_pragma=writable_schema(1)" // or a file that is cut off is refused whole
-	if wal, err := os.Stat(path + "-wal"); err != nil || wal.Size() == 0 {
+	if noWAL != nil || wal.Size() == 0 {
 		dsn += "&immutable=1" // no file is made beside it
 	} else if _, err := os.Lstat(path + "-shm"); errors.Is(err, fs.ErrNotExist) {
 		defer func() { _ = os.Remove(path + "-shm") }() // an index of the write-ahead log

@@ -30,7 +30,13 @@ func TestPeekBelievesTheRow(t *testing.T) {
 		"half a head": {cut(50), false, ErrUnknown},
 		"empty":       {cut(0), false, nil},
 		"gone":        {os.Remove, false, nil},
-		"no table":    {func(p string) error { return execIn(p, `DROP TABLE state_checkpoint`) }, false, ErrUnknown},
+		"empty beside its write-ahead log": {func(p string) error {
+			return errors.Join(os.Truncate(p, 0), os.WriteFile(p+"-wal", make([]byte, 9000), 0o600))
+		}, false, ErrUnknown},
+		"gone beside its write-ahead log": {func(p string) error {
+			return errors.Join(os.Remove(p), os.WriteFile(p+"-wal", make([]byte, 9000), 0o600))
+		}, false, ErrUnknown},
+		"no table": {func(p string) error { return execIn(p, `DROP TABLE state_checkpoint`) }, false, ErrUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, at := peeked(t)
