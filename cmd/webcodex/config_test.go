@@ -87,6 +87,7 @@ func TestConfigPrecedence(t *testing.T) {
 		"public_url": {"https://a.example", "https://b.example", "https://c.example"}, "hot_session_capacity_target": {"1", "2", "0"},
 		"historical_session_retention_limit": {"1", "2", "0"}, "history.policy": {"tail", "full", "tail"}, "history.max_age": {"1d", "2h", "0"},
 		"history.max_bytes": {"1GiB", "2MiB", "0"}, "log.max_bytes": {"1GiB", "20MiB", "0"}, "scrub.rate": {"1MiB", "2MiB", "0"}, "scrub.interval": {"1h", "2h", "3d"},
+		"mcp.host_profile": {"direct", "host_code_mode", "direct"},
 	}
 	up, show := flag.NewFlagSet("up", flag.ContinueOnError), flag.NewFlagSet("config", flag.ContinueOnError)
 	upCommand().setup(up)

@@ -55,6 +55,9 @@ var sample = map[string]args{
 	"go_test":                    {},
 	"cargo_test":                 {},
 	"stop_job":                   {"job_id": "wc_exec_00000000000000000000000000000000"},
+	"record_external_observation": {"adapter_id": strings.Repeat("a", 64), "event_id": strings.Repeat("b", 64),
+		"tool": "go_test", "status": "succeeded"},
+	"list_external_observations": {},
 }
 
 func with(base args, extra ...args) args {

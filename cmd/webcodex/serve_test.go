@@ -96,7 +96,7 @@ func TestSignalLetsCallsEnd(t *testing.T) {
 // A server that nobody uses ends by itself, with status 0; one with a window attached stays.
 func TestIdleExit(t *testing.T) {
 	repo, data := scratch(t)
-	const idle = 400 * time.Millisecond
+	const idle = 2 * time.Second
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0", "--idle-exit", idle.String())
 	link := &hostLink{dir: data, root: repo, kept: func() {}}
 	if err := link.ensure(t.Context()); err != nil {
