@@ -37,11 +37,12 @@ var headerBegin, headerEnd = []byte("NATS/1.0\r\n"), []byte("\r\n\r\n")
 type blockRecord struct {
 	seq     uint64
 	subject []byte
-	body    []byte // without headers
-	offset  int    // of the record in the file
-	size    int    // of the whole record
-	intact  bool   // its checksum holds
-	gone    bool   // a tombstone or an erased message: no commit
+	body    []byte          // without headers
+	offset  int             // of the record in the file
+	size    int             // of the whole record
+	sum     [recordSum]byte // what its checksum should be
+	intact  bool            // its checksum holds
+	gone    bool            // a tombstone or an erased message: no commit
 }
 
 // blockScan walks the records of one block file. It reads what others wrote, so it never
@@ -86,8 +87,9 @@ func (s *blockScan) next() (blockRecord, bool) {
 	_, _ = s.hash.Write(b[4:20])
 	_, _ = s.hash.Write(r.subject)
 	_, _ = s.hash.Write(body)
-	var sum [highwayhash.Size64]byte
-	r.intact = bytes.Equal(s.hash.Sum(sum[:0]), b[size-recordSum:size])
+	var sum [recordSum]byte
+	r.sum = [recordSum]byte(s.hash.Sum(sum[:0]))
+	r.intact = bytes.Equal(r.sum[:], b[size-recordSum:size])
 	if payload > at {
 		// The header's length is not under the checksum, so its form is looked at.
 		n := binary.LittleEndian.Uint32(b[at:])

@@ -81,6 +81,35 @@ func TestFirstSeqOfADamagedBlock(t *testing.T) {
 	}
 }
 
+// A last record whose checksum ends in zeros was cut short, however few they are. It was not
+// where a byte before them is another one, or where something lies behind it.
+func TestZerosInsideTheLastChecksum(t *testing.T) {
+	good := read(t, blockFile(filled(t, 3, Process), "1.blk"))
+	for zeros := 1; zeros <= recordSum; zeros++ {
+		b := bytes.Clone(good)
+		clear(b[len(b)-zeros:])
+		if bytes.Equal(b, good) {
+			continue
+		}
+		flipped := bytes.Clone(b)
+		flipped[len(b)-recordSum-3] ^= 1
+		for name, c := range map[string]struct {
+			block []byte
+			torn  bool
+		}{
+			"cut":           {b, true},
+			"zeros behind":  {append(bytes.Clone(b), make([]byte, 50)...), true},
+			"another byte":  {flipped, zeros == recordSum},
+			"a byte behind": {append(bytes.Clone(b), 1), false},
+		} {
+			byChance := name == "another byte" && zeros > 4 && zeros < recordSum // few bytes are compared
+			if f := factsOf(1, c.block, 0); !f.bad() || f.torn != c.torn && !byChance {
+				t.Errorf("%d zeros, %s: %+v", zeros, name, f)
+			}
+		}
+	}
+}
+
 // Whatever lies in the file, the scan ends, stays inside it and gives nothing twice.
 func FuzzBlockScan(f *testing.F) {
 	f.Add([]byte{}, 1)

@@ -117,17 +117,21 @@ func TestLastCommitCutAtEveryByte(t *testing.T) {
 	g := newEvidenceLog(t, Always)
 	tail := read(t, blockFile(g.dir, nameOf(4)))
 	at, seq, hash := lastRecord(t, 4, tail)
-	stride := (len(tail)-at)/12 | 1
-	if rounds(0, 1) == 1 {
-		stride = 1
-	}
-	for cut := at; cut < len(tail); cut += stride {
+	stride := rounds((len(tail)-at)/12|1, 1)
+	for cut := at; cut < len(tail); cut++ {
+		// The last bytes are of the checksum, behind a record that is whole.
+		if (cut-at)%stride != 0 && cut < len(tail)-recordSum {
+			continue
+		}
 		for _, zeros := range []bool{false, true} {
 			t.Run(fmt.Sprintf("byte %d, zeros %v", cut-at, zeros), func(t *testing.T) {
 				t.Parallel()
 				end := tail[:cut:cut]
 				if zeros {
 					end = append(end, make([]byte, len(tail)-cut)...)
+				}
+				if bytes.Equal(end, tail) {
+					t.Skip("what was cut off were zeros")
 				}
 				dead := g.copy(t)
 				write(t, blockFile(dead.dir, nameOf(4)), end)

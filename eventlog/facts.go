@@ -82,16 +82,26 @@ func (f *blockFacts) judge(index int, buf []byte) {
 	zero := len(bytes.TrimRight(rest, "\x00")) == 0
 	if !zero && len(rest) >= recordHead {
 		size := int(binary.LittleEndian.Uint32(rest) &^ recordHeader)
-		f.torn = size > len(rest) && size <= maxRecord && !f.whole || tornInside(rest, size)
+		f.torn = size > len(rest) && size <= maxRecord && !f.whole || tornInside(index, rest, size)
 		return
 	}
 	f.torn = true
 }
 
-// tornInside tells that a record has its length but ends in zeros, as where a file system
-// kept the size and lost the data.
-func tornInside(rest []byte, size int) bool {
-	return size >= recordHead+recordSum && size <= len(rest) && len(bytes.TrimRight(rest[size-recordSum:], "\x00")) == 0
+// tornInside tells that a record has its length but ends in zeros up to the end of the file,
+// as where a file system kept the size and lost the data. Zeros that begin inside the checksum
+// count only where all that lies before them is as it was written.
+func tornInside(index int, rest []byte, size int) bool {
+	if size < recordHead+recordSum || size > len(rest) || len(bytes.TrimRight(rest[size:], "\x00")) > 0 {
+		return false
+	}
+	stored := rest[size-recordSum : size]
+	written := bytes.TrimRight(stored, "\x00")
+	if len(written) == 0 {
+		return true
+	}
+	r, ok := newBlockScan(index, rest).next()
+	return ok && !bytes.Equal(stored, r.sum[:]) && bytes.HasPrefix(r.sum[:], written)
 }
 
 // laterRecord looks for a whole record behind a bad one. Every subject has the same begin.
