@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"webcodex/projections/session"
 )
@@ -17,9 +16,6 @@ import (
 //
 // Covers: HND-48
 func TestHandoffsAsText(t *testing.T) {
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
 	briefs, err := filepath.Glob(filepath.Join("..", "..", "projections", "session", "testdata", "brief", "*.json"))
 	if err != nil || len(briefs) != 12 {
 		t.Fatal(len(briefs), err)

@@ -5,14 +5,17 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // TestMain makes the test binary the program itself under the name webcodex, first on the
-// PATH: scripts and harnesses run real processes of it.
+// PATH: scripts and harnesses run real processes of it. Times are shown as UTC in all of them;
+// later than here a goroutine may read the zone.
 func TestMain(m *testing.M) {
 	endAtOnce()
+	time.Local = time.UTC
 	testscript.Main(m, map[string]func(){"webcodex": main, "bare-jetstream": bareJetStream})
 }
 
