@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"webcodex/eventlog/event"
+	"webcodex/projections/session"
 )
 
 // Parser kinds (wire.ProcessIn.Parser), and the one of a run of which only the exit status is
@@ -47,10 +48,12 @@ func (s Scope) Of(purpose, parser string) *event.ValidationScope {
 	return &event.ValidationScope{Kind: s.Tool, TargetID: s.target(), Scope: s.identity(purpose), Parser: parser, ParserVer: ParserVersion}
 }
 
-func (s Scope) target() string { return "target:" + s.normal().hash(targetDomain, "")[:24] }
+func (s Scope) target() string {
+	return session.TargetPrefix + s.normal().hash(targetDomain, "")[:session.TargetHexes]
+}
 
 func (s Scope) identity(purpose string) string {
-	return "validation_scope:v1:" + s.normal().hash(scopeDomain, purpose)
+	return session.ScopePrefix + s.normal().hash(scopeDomain, purpose)
 }
 
 func (s Scope) normal() Scope {

@@ -14,7 +14,7 @@ import (
 // FoldVersion is the version of what a Session folds to and of the forms below. A change of
 // either that does not read the bytes of before takes the next number: state.db is then made
 // again from the log. Carried state has its own: CarriedForm.
-const FoldVersion = 3
+const FoldVersion = 4
 
 // Stored forms. Times are Unix milliseconds, as exact as the log's. New members go with
 // omitempty or omitzero.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"webcodex/eventlog/event"
@@ -38,12 +39,27 @@ func (s *sanitiser) validation(p **event.Validation) {
 	v, here := **p, sanitiser{}
 	here.atom(&v.Kind)
 	here.atom(&v.Parser)
-	here.text(&v.TargetID, MaxOpaqueBytes)
-	here.text(&v.Scope, MaxOpaqueBytes)
+	here.covered(&v.TargetID, TargetPrefix, TargetHexes)
+	here.covered(&v.Scope, ScopePrefix, ScopeHexes)
 	here.failures(&v.Failures)
 	here.binding(&v.Bound)
 	if here.changed {
 		*p, s.changed = &v, true
+	}
+}
+
+// Forms of what names a run's target and scope (VAL-03, VAL-22).
+const (
+	TargetPrefix = "target:"
+	TargetHexes  = 24
+	ScopePrefix  = "validation_scope:v1:"
+	ScopeHexes   = 64
+)
+
+// covered is compared and shown: a name of our form stays, however random its digits look.
+func (s *sanitiser) covered(p *string, prefix string, digits int) {
+	if h, ok := strings.CutPrefix(*p, prefix); !ok || len(h) != digits || !hexadecimal(h) {
+		s.text(p, MaxOpaqueBytes)
 	}
 }
 

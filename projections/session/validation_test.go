@@ -464,3 +464,32 @@ func TestConsequencesOnEvents(t *testing.T) {
 		}
 	}
 }
+
+// What names a target and a scope is shown as it was stored, however random its digits look, and
+// two runs of one target with other purposes have other scopes.
+//
+// Covers: VAL-03, VAL-19, VAL-22
+func TestIdentitiesAreShownWhole(t *testing.T) {
+	digits := func(t *rapid.T, n int, of string) string {
+		return rapid.StringMatching(fmt.Sprintf(`[0-9a-f]{%d}`, n)).Draw(t, of)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		target := TargetPrefix + digits(t, TargetHexes, "target")
+		scopes := []string{ScopePrefix + digits(t, ScopeHexes, "scope"), ScopePrefix + digits(t, ScopeHexes, "other scope")}
+		h := began("identities")
+		for _, scope := range scopes {
+			h.validates(func(f *event.ToolCallFinished) {
+				failing("p.TestA")(f)
+				f.Validation.TargetID, f.Validation.Scope = target, scope
+			})
+		}
+		s := summary(h)
+		if got := s.Events.Items; got[0].Scope != scopes[1] || got[1].Scope != scopes[0] || s.Latest.TargetID != target ||
+			s.Unresolved.Items[0].TargetID != target || s.Delta.Comparison.Scope != scopes[1] {
+			t.Fatalf("%+v", s)
+		}
+		if want := scopes[0] != scopes[1]; (s.Delta.ReasonCode == codeScopeChanged) != want {
+			t.Fatalf("%+v", s.Delta)
+		}
+	})
+}
