@@ -12,15 +12,14 @@ import (
 // evidence is what the retained tail proves, gathered in one pass. Summaries and briefs only
 // arrange it.
 type evidence struct {
-	items    []Item // the semantic view of the tail (EVT-10)
-	counts   Counts
-	changed  []string // newest first, unique
-	recent   []string // read with focused reads that succeeded, newest first, unique
-	latest   *Item    // newest retained instruction
-	runs     []run    // validation runs, oldest first
-	failures []run    // unresolved, newest first
-	resolved []fixed  // failures that a later pass resolved, newest failure first
-	gaps     int      // runs whose evidence has a gap (VAL-15)
+	items    []Item  // the semantic view of the tail (EVT-10)
+	work             // all that is retained
+	attempt  work    // what came after the newest retained instruction; all, where none is
+	latest   *Item   // newest retained instruction
+	runs     []run   // validation runs, oldest first
+	failures []run   // unresolved, newest first
+	resolved []fixed // failures that a later pass resolved, newest failure first
+	gaps     int     // runs whose evidence has a gap (VAL-15)
 	repeated *repeat
 	proof    *run // the newest proven pass
 	// unknown outcomes that no later proven pass has overtaken, oldest first
@@ -57,20 +56,23 @@ func semantic(items []Item) []Item {
 func gather(v View) evidence {
 	items := semantic(v.Tail.Items())
 	ev := evidence{items: items}
-	var done work
+	began := map[event.CallID]event.InvocationID{} // by the calls that validated, or became Jobs
 	for i := range items {
 		it := &items[len(items)-1-i]
 		switch it.Kind {
 		case KindTaskInstruction:
 			if ev.latest == nil {
-				ev.latest = it
+				ev.latest, ev.attempt = it, ev.soFar()
 			}
 		case KindToolCallFinished:
 			e, ok := it.Event().(event.ToolCallFinished)
 			if !ok {
 				continue
 			}
-			done.add(&e)
+			ev.add(it, &e)
+			if e.Promoted || e.Validation != nil {
+				began[e.Call] = it.Inv
+			}
 			if e.Validation != nil {
 				ev.runs = append(ev.runs, runOf(v, it, e.Call, e.Tool, e.Expectation, e.FailureKind, *e.Validation))
 			}
@@ -81,29 +83,39 @@ func gather(v View) evidence {
 		case KindToolCallStarted, KindSessionClosed, KindContextUpdated: // say nothing about what was tried or tested
 		}
 	}
+	if ev.latest == nil {
+		ev.attempt = ev.soFar()
+	}
 	slices.Reverse(ev.runs)
-	ev.counts, ev.changed, ev.recent = done.counts, done.changed, done.recent
-	ev.startRuns()
+	ev.startRuns(began)
 	ev.resolve(v.Core)
 	return ev
 }
 
-// startRuns gives each run the input of its start, as far as that is retained.
-func (ev *evidence) startRuns() {
+// startRuns gives each run the input of its start, as far as that is retained. Half of a tail are
+// starts, so only those are read whose invocation began a validation; the empty one stands for
+// all of old commits (EVT-13).
+func (ev *evidence) startRuns(began map[event.CallID]event.InvocationID) {
 	if len(ev.runs) == 0 {
 		return
 	}
-	inputs := map[event.CallID]event.Input{}
+	want := make(map[event.InvocationID]bool, len(ev.runs))
+	for i := range ev.runs {
+		want[began[ev.runs[i].call]] = true
+	}
+	inputs := make(map[event.CallID]*event.ToolCallStarted, len(ev.runs))
 	next := 0
 	for i := range ev.items {
 		it := &ev.items[i]
-		if it.Kind == KindToolCallStarted {
+		if it.Kind == KindToolCallStarted && want[it.Inv] {
 			if e, ok := it.Event().(event.ToolCallStarted); ok {
-				inputs[e.Call] = e.Input
+				inputs[e.Call] = &e
 			}
 		}
 		for next < len(ev.runs) && ev.runs[next].seq == it.Seq {
-			ev.runs[next].input = inputs[ev.runs[next].call]
+			if e := inputs[ev.runs[next].call]; e != nil {
+				ev.runs[next].input = e.Input
+			}
 			if next++; next == len(ev.runs) {
 				return
 			}
@@ -114,30 +126,36 @@ func (ev *evidence) startRuns() {
 // work is what finished calls did: what they count for, and which paths were changed and which
 // focused reads looked at, newest first, each once. It is fed the newest first.
 type work struct {
-	counts                  Counts
-	expected                Expected
-	changed, recent         []string
-	seenChanged, seenRecent map[string]bool
+	counts          Counts
+	expected        Expected
+	changed, recent []string
+	// changedBy and readBy are the newest events that name each of them.
+	changedBy, readBy map[string]*Item
 }
 
-func (w *work) add(e *event.ToolCallFinished) {
+// soFar is the work up to here, which adding more leaves alone.
+func (w *work) soFar() work {
+	return work{counts: w.counts, expected: w.expected, changed: slices.Clip(w.changed), recent: slices.Clip(w.recent)}
+}
+
+func (w *work) add(it *Item, e *event.ToolCallFinished) {
 	w.counts.add(e)
 	w.expected.add(e)
-	w.changed = fresh(w.changed, &w.seenChanged, e.Changed)
+	w.changed = fresh(w.changed, &w.changedBy, it, e.Changed)
 	if e.Status == event.StatusSucceeded && explores[e.Tool] {
-		w.recent = fresh(w.recent, &w.seenRecent, e.Observed)
+		w.recent = fresh(w.recent, &w.readBy, it, e.Observed)
 	}
 }
 
-func fresh(list []string, seen *map[string]bool, paths []string) []string {
+func fresh(list []string, by *map[string]*Item, it *Item, paths []string) []string {
 	for _, p := range paths {
-		if (*seen)[p] || !relative(p) {
+		if (*by)[p] != nil || !relative(p) {
 			continue
 		}
-		if *seen == nil {
-			*seen = map[string]bool{}
+		if *by == nil {
+			*by = map[string]*Item{}
 		}
-		(*seen)[p] = true
+		(*by)[p] = it
 		list = append(list, p)
 	}
 	return list

@@ -75,7 +75,7 @@ func newFeedback(v View, ev evidence, s Snapshot, paths int) Feedback {
 	if b.Sequence == 0 {
 		a.Range.First = v.Tail.First()
 	}
-	of := ev.since(a.Range.First)
+	of := ev.attempt
 	a.Activity, a.Expected = of.counts, of.expected
 	a.Changes, a.Exploration = newList(of.changed, paths), Exploration{b.Complete, newList(of.recent, paths)}
 	if ev.latest != nil {
