@@ -9,15 +9,15 @@ import (
 
 func contextArg() *schema.Schema {
 	s := schema.Object(
-		schema.Opt("default_cwd", schema.Str("Directory within the Project where commands run.", 1, session.MaxCwd)),
+		schema.Opt("default_cwd", schema.Str("Where commands run, within the Project.", 1, session.MaxCwd)),
 		schema.Opt("default_shell", schema.Enum("Shell of run_shell.", "sh", "bash")),
-		schema.Opt("resource", schema.Str("SSH resource; not available on this server.", 1, session.MaxResource)),
+		schema.Opt("resource", schema.Str("SSH resource; not available here.", 1, session.MaxResource)),
 	)
 	s.Description = "Defaults for commands of this Session."
 	return s
 }
 
-var sessionModeArg = schema.Enum("read_only denies edits and commands; absent: keep, or normal for a new Session.", "normal", "read_only")
+var sessionModeArg = schema.Enum("read_only denies edits and commands; absent: as it is, a new Session normal.", "normal", "read_only")
 
 var workOnProject = Tool{
 	Spec:  &session.WorkOnProject,
@@ -28,11 +28,12 @@ var workOnProject = Tool{
 	Category: "workflow", Direct: true,
 	Input: schema.Object(
 		schema.Req("instruction", schema.Str("What is to be done, in the person's words.", 1, session.MaxInstruction).Fault(fault.InvalidInstruction).ForReading()),
-		schema.Opt("project", schema.Str("Project to start on, as list_projects gives it.", 1, 512)),
-		schema.Opt("session_id", schema.Str("Session to continue, exactly this one.", 1, 128)),
+		schema.Opt("project", schema.Str("To start on, as list_projects gives it.", 1, 512)),
+		schema.Opt("session_id", schema.Str("Exactly the one to continue.", 1, 128)),
 		schema.Opt("mode", schema.Enum("checkout works in the repository itself.", "checkout", "worktree")),
 		schema.Opt("session_mode", sessionModeArg),
 		schema.Opt("execution_context", contextArg()),
 		schema.Opt("guidance_profile", schema.Enum("", call.Profiles...)),
+		schema.Opt("detail", schema.Enum("3 or 12 paths of the attempt before.", session.DetailMinimal, session.DetailStandard)),
 	),
 }

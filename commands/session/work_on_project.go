@@ -22,7 +22,18 @@ type WorkIn struct {
 	Context     *ContextIn `json:"execution_context,omitempty"`
 	// Profile is the form of guidance for this request; nothing keeps it (PRO-05).
 	Profile string `json:"guidance_profile,omitempty"`
+	// Detail is how much the answer shows of the attempt before; absent: standard (CON-16).
+	Detail string `json:"detail,omitempty"`
 }
+
+// Details of a start.
+const (
+	DetailMinimal  = "minimal"
+	DetailStandard = "standard"
+)
+
+// detailPaths are the paths that each detail shows of what was changed and explored (CON-16).
+var detailPaths = map[string]int{"": session.FeedbackPathsStart, DetailStandard: session.FeedbackPathsStart, DetailMinimal: session.FeedbackPathsMinimal}
 
 // WorkOut is its output (shapes.md 4).
 type WorkOut struct {
@@ -92,7 +103,7 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 	}
 	w := WorkOut{SessionID: event.NewSessionID(), Continuation: Created, Feedback: session.FreshFeedback(), Profile: profile}
 	if c.Session != nil {
-		w.SessionID, w.Continuation, w.Feedback = c.Session.ID, Resumed, feedbackBefore(c, c.Session.ID)
+		w.SessionID, w.Continuation, w.Feedback = c.Session.ID, Resumed, feedbackBefore(c, c.Session.ID, detailPaths[in.Detail])
 		err = resumeWork(ctx, c, in, defaults, &w)
 	} else {
 		err = startWork(ctx, c, in, defaults, &w)
@@ -114,6 +125,9 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 func checkWork(c *call.Call, in WorkIn) error {
 	if err := CheckInstruction(in.Instruction); err != nil {
 		return err
+	}
+	if detailPaths[in.Detail] == 0 {
+		return fault.New(fault.InvalidArguments, "detail is minimal or standard").WithField("detail")
 	}
 	if c.Project == nil && (c.Session == nil || in.Mode == "worktree") {
 		return fault.New(fault.InvalidArguments, "name a project to start, or a session_id to continue").WithField("project").
@@ -184,14 +198,14 @@ func (w *WorkOut) observe(ctx context.Context, c *call.Call) *wire.InstructionSo
 	return b.workspace.Instructions
 }
 
-// feedbackBefore tells of the attempt that the new instruction ends. The working tree plays
-// no part in it: it is shown beside it.
-func feedbackBefore(c *call.Call, id event.SessionID) session.Feedback {
+// feedbackBefore tells of the attempt that the new instruction ends, with so many paths. The
+// working tree plays no part in it: it is shown beside it.
+func feedbackBefore(c *call.Call, id event.SessionID, paths int) session.Feedback {
 	v, ok := c.Sessions().View(id)
 	if !ok {
 		return session.FreshFeedback()
 	}
-	return session.NewFeedback(v, session.Snapshot{Server: c.Server(), IncludeValidation: true}, session.FeedbackPathsStart)
+	return session.NewFeedback(v, session.Snapshot{Server: c.Server(), IncludeValidation: true}, paths)
 }
 
 // nextActions carry the session_id, so that a model passes it on by itself.

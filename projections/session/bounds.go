@@ -63,7 +63,7 @@ const (
 	MaxOpenItems = 10
 
 	// MaxFeedbackPaths changed or explored paths of a full continuation feedback; a start shows
-	// FeedbackPathsStart, with the guidance profile minimal FeedbackPathsMinimal (CON-16).
+	// FeedbackPathsStart, one with the detail minimal FeedbackPathsMinimal (CON-16).
 	MaxFeedbackPaths     = 100
 	FeedbackPathsStart   = 12
 	FeedbackPathsMinimal = 3
