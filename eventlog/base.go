@@ -1,6 +1,10 @@
 package eventlog
 
-import "webcodex/eventlog/event"
+import (
+	"context"
+
+	"webcodex/eventlog/event"
+)
 
 // Base is what read models on disk know of the log, so that a start folds only the commits
 // after it (architecture: state.db). It is disposable: without one, or where it does not fit
@@ -36,6 +40,11 @@ type Base interface {
 	// there is none, so everything before may leave the log. Not living are Sessions that
 	// retention.session_removed names and the log's own aggregate; damaged ones are living.
 	OldestLiving(before uint64) (Living, bool, error)
+
+	// Scrub reads the whole file and has the base made again at the next start where it is
+	// damaged; the log asks after each pass over its own blocks. The error is of a file that
+	// could not be read through.
+	Scrub(context.Context) error
 }
 
 // BaseCheckpoint names a commit and the history it belongs to.

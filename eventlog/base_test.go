@@ -44,6 +44,7 @@ type index struct {
 	seen   []Applied
 	resets []string
 	asked  int // heads read from the file
+	scrubs int
 }
 
 func newIndex() *index { return &index{mem: nothing(), file: nothing()} }
@@ -79,6 +80,13 @@ func (b *index) Damaged() ([]Damage, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Collect(maps.Values(b.file.damaged)), nil
+}
+
+func (b *index) Scrub(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.scrubs++
+	return nil
 }
 
 func (b *index) Reset(reason string) error {
@@ -215,6 +223,9 @@ func TestStartReadsOnlyWhatTheBaseHasNotSeen(t *testing.T) {
 		t.Errorf("after a clean stop with everything in the base %v were read", base.saw())
 	}
 	mustAppend(t, l, aggs[0])
+	if l.evidence.pass(context.Background()); base.scrubs != 1 || l.Status().Evidence.Scrub.At.IsZero() {
+		t.Errorf("the scrub asked the base %d times", base.scrubs)
+	}
 }
 
 // A base that does not fit the log is thrown away, and everything is folded: no feed is

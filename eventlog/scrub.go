@@ -151,6 +151,14 @@ func (e *evidence) pass(ctx context.Context) {
 		return
 	}
 	e.lookAtTail()
+	if base := e.l.opts.Base; base != nil {
+		if err := base.Scrub(ctx); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			e.l.log.Warn("log: the read models could not be read through by the scrub", slog.Any("error", err))
+		}
+	}
 	r.At = e.l.opts.Now().UTC().Truncate(time.Millisecond)
 	e.mu.Lock()
 	e.scrub = r

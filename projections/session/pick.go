@@ -99,7 +99,11 @@ func (s *Store) Select(f Filter, offset, limit int) (page []Core, total int, err
 	if err != nil {
 		return nil, 0, err
 	}
-	return s.cores(o, f, places), n.Active + n.Closed, nil
+	page, odd := s.cores(o, f, places)
+	if odd && o.file != nil {
+		s.tell(o.file.compare(context.Background(), f, o, span{offset, limit}))
+	}
+	return page, n.Active + n.Closed, nil
 }
 
 // Resting gives at most n Closed Sessions without an open call or Job, of every authority: those
@@ -124,7 +128,7 @@ func (s *Store) Resting(n int) ([]Core, error) {
 		rows = slices.DeleteFunc(rows, func(p place) bool { _, is := o.cores[p.id]; return is })
 		all := append(rows, mine...)
 		slices.SortFunc(all, func(a, b place) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
-		out := s.cores(o, Filter{AnyAuthority: true, Lifecycle: Closed}, all[:min(len(all), reach)])
+		out, _ := s.cores(o, Filter{AnyAuthority: true, Lifecycle: Closed}, all[:min(len(all), reach)])
 		if len(out) >= n || !more {
 			return out[:min(n, len(out))], nil
 		}
@@ -164,18 +168,39 @@ func (s *Store) Count(f Filter) Retained {
 	return n
 }
 
-// cores reads the Sessions of a page.
-func (s *Store) cores(o overlay, f Filter, places []place) (page []Core) {
+// cores reads the Sessions of a page. odd: one of them is not what the order says of it, since
+// it changed meanwhile or since the order is damaged.
+func (s *Store) cores(o overlay, f Filter, places []place) (page []Core, odd bool) {
+	seen := make(map[event.SessionID]bool, len(places))
 	for _, p := range places {
 		c, ok := o.cores[p.id]
 		if !ok {
-			if c, ok = s.Core(p.id); !ok || !f.match(c) {
+			c, ok = s.Core(p.id)
+			odd = odd || !ok || seen[p.id] || c.UpdatedAt.UnixMilli() != p.at
+			if !ok || !f.match(c) || seen[p.id] {
 				continue
 			}
 		}
+		seen[p.id] = true
 		page = append(page, c)
 	}
-	return page
+	return page, odd
+}
+
+// compare holds the places of a span against the rows at one moment: state.ErrRow where an
+// index has another place than the row, a row that is not there, or others than were counted.
+func (t *tables) compare(ctx context.Context, filter Filter, o overlay, p span) error {
+	return t.at(ctx, func(f snapshot) error {
+		places, err := f.pick(ctx, filter, o, p, new(Retained))
+		for i := 0; err == nil && i < len(places); i++ {
+			var at int64
+			_, at, _, err = f.shelfOn(ctx, places[i].id)
+			if err == nil && (at != places[i].at || slices.Index(places, places[i]) < i) {
+				err = state.ErrRow
+			}
+		}
+		return err
+	})
 }
 
 // span is the part of the order that is asked for.
@@ -241,7 +266,7 @@ func (f snapshot) pick(ctx context.Context, filter Filter, o overlay, p span, to
 	}
 	known := map[int64]int{} // on each shelf, of those that memory knows better
 	for id := range o.cores {
-		num, ok, err := f.shelfOn(ctx, id)
+		num, _, ok, err := f.shelfOn(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -257,7 +282,11 @@ func (f snapshot) pick(ctx context.Context, filter Filter, o overlay, p span, to
 		if reach == 0 {
 			break
 		}
-		some, err := f.take(ctx, on.num, reach+known[on.num])
+		want := reach + known[on.num]
+		some, err := f.take(ctx, on.num, want)
+		if err == nil && len(some) < min(want, int(on.sessions)) && !o.spoilt {
+			err = state.ErrRow // the index has lost some that were counted
+		}
 		if err != nil {
 			return nil, err
 		}

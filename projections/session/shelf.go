@@ -115,13 +115,13 @@ func (f snapshot) shelves(ctx context.Context, filter Filter, spoilt bool) (out 
 	return slices.DeleteFunc(out, func(c counted) bool { return !filter.on(c.shelf) }), nil
 }
 
-// shelfOn is the shelf that a Session's row stands on; false: it has none.
-func (f snapshot) shelfOn(ctx context.Context, id event.SessionID) (num int64, ok bool, err error) {
-	err = f.tx.StmtContext(ctx, f.t.on).QueryRowContext(ctx, string(id)).Scan(&num)
+// shelfOn is the shelf that a Session's row stands on, and its time there; false: it has no row.
+func (f snapshot) shelfOn(ctx context.Context, id event.SessionID) (num, at int64, ok bool, err error) {
+	err = f.tx.StmtContext(ctx, f.t.on).QueryRowContext(ctx, string(id)).Scan(&num, &at)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, false, nil
+		return 0, 0, false, nil
 	}
-	return num, err == nil, err
+	return num, at, err == nil, err
 }
 
 // take reads at most n places of a shelf, newest first.

@@ -35,6 +35,8 @@ type Keeper interface {
 	LastPersistError() string
 	// Spoiled tells that the file cannot be read where no single Session can be read again.
 	Spoiled(error)
+	// Living reports whether the log has a state of an aggregate that was not removed.
+	Living(event.Aggregate) (bool, error)
 }
 
 // Source gives a Session's commits from the log itself, oldest first, for a row that is
@@ -225,6 +227,9 @@ func (s *Store) cold(file *tables, id event.SessionID) (View, rowState, error) {
 		return View{}, rowState{}, nil
 	}
 	num, v, err := file.view(context.Background(), id)
+	if err == nil && num == 0 {
+		err = s.lost(file, id)
+	}
 	if err != nil {
 		if v, err = s.again(id, err); err != nil {
 			return View{}, rowState{}, err
@@ -328,52 +333,6 @@ func (s *Store) settle(e *entry) {
 	}
 }
 
-// again folds a Session whose rows are damaged from the log, and has them written again.
-func (s *Store) again(id event.SessionID, cause error) (View, error) {
-	e, _ := s.pin(id)
-	defer s.unpin(e)
-	s.mu.Lock()
-	source := s.source
-	s.mu.Unlock()
-	v, err := fromLog(source, id, 0, cause)
-	if err != nil {
-		return View{}, err
-	}
-	v, keeper := s.repair(e, v)
-	if keeper != nil {
-		keeper.Mark()
-	}
-	return v, nil
-}
-
-func (s *Store) repair(e *entry, v View) (View, Keeper) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_ = s.expand(e, v, rowState{}) // from the log, so nothing is left to be read
-	if e.removed || e.view == nil {
-		return View{}, nil
-	}
-	e.rewrite = true
-	s.dirty[e.id] = e
-	return *e.view, s.keeper
-}
-
-// fromLog folds a Session from the log alone, up to a sequence (0: the end).
-func fromLog(source Source, id event.SessionID, upto uint64, cause error) (View, error) {
-	if source == nil {
-		return View{}, fault.Wrap(cause, fault.LogDamaged, "what is kept of this Session is damaged").WithReason("row_damaged").
-			WithNext("restart WebCodex without state.db; it is made again from the log")
-	}
-	var v View
-	err := source(context.Background(), id, func(c Stored) error {
-		if upto == 0 || c.Seq <= upto {
-			v = v.Apply(c.Seq, c.Hash, c.Commit)
-		}
-		return nil
-	})
-	return v, err
-}
-
 // View is Load for callers that need no reason.
 func (s *Store) View(id event.SessionID) (View, bool) {
 	v, err := s.Load(id)
@@ -428,7 +387,11 @@ func (s *Store) coreOf(file *tables, p peeked) (Core, error) {
 	var v View
 	if file != nil {
 		var err error
-		if v.Core, v.Seq, v.Hash, err = file.core(context.Background(), p.id); err != nil {
+		v.Core, v.Seq, v.Hash, err = file.core(context.Background(), p.id)
+		if err == nil && !v.Core.Exists() {
+			err = s.lost(file, p.id)
+		}
+		if err != nil {
 			if v, err = s.again(p.id, err); err != nil {
 				return Core{}, err
 			}

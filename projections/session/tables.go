@@ -89,7 +89,7 @@ func (t *tables) statements() map[**sql.Stmt]string {
 			WHERE execution = ?`,
 		&t.newest:     `SELECT updated, id FROM session WHERE shelf = ? ORDER BY updated DESC, id LIMIT ?`,
 		&t.rested:     `SELECT rested, id FROM session WHERE rested > 0 ORDER BY rested, id LIMIT ?`,
-		&t.on:         `SELECT shelf FROM session WHERE id = ?`,
+		&t.on:         `SELECT shelf, updated FROM session WHERE id = ?`,
 		&t.overflowed: `SELECT id FROM session WHERE overflowed = 1 AND updated > ? LIMIT ?`,
 		&t.shelf:      `SELECT ` + shelfColumns + ` FROM session_shelf WHERE num = ?`,
 		&t.shelves:    `SELECT ` + shelfColumns + ` FROM session_shelf`,

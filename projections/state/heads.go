@@ -129,20 +129,29 @@ func (k *Keeper) changed(a event.Aggregate) (change, bool) {
 // Head implements eventlog.Base. A damaged row is an error, and the next start makes the file
 // again.
 func (k *Keeper) Head(a event.Aggregate) (eventlog.BaseHead, bool, error) {
+	r, err := k.row(a)
+	return r.head, r.head.Version > 0, err
+}
+
+// Living reports whether the log has a state of the aggregate, or is damaged where it had one,
+// and it was not removed. The error is that of Head.
+func (k *Keeper) Living(a event.Aggregate) (bool, error) {
+	r, err := k.row(a)
+	return r.living(a.String()) > 0, err
+}
+
+// row is what the file and memory have of an aggregate together; the zero value: nothing.
+func (k *Keeper) row(a event.Aggregate) (r row, err error) {
 	k.mu.Lock()
 	c, _ := k.changed(a)
 	k.mu.Unlock()
-	var r row
 	if !c.first {
-		ctx := context.Background()
-		var err error
-		if _, r, _, err = scanHead(k.file.headStmt().QueryRowContext(ctx, a.String())); err != nil {
+		if _, r, _, err = scanHead(k.file.headStmt().QueryRowContext(context.Background(), a.String())); err != nil {
 			k.Spoiled(err)
-			return eventlog.BaseHead{}, false, err
+			return row{}, err
 		}
 	}
-	r = r.with(c)
-	return r.head, r.head.Version > 0, nil
+	return r.with(c), nil
 }
 
 // Damaged implements eventlog.Base.

@@ -362,6 +362,9 @@ func (k *Keeper) lastBatch() error {
 	return nil
 }
 
+// reasonDamaged: SQLite found the file not to be one of its own.
+const reasonDamaged = "damaged"
+
 // reasonOf is an error in words that tell nothing of where the file lies.
 func reasonOf(err error) string {
 	var code interface{ Code() int }
@@ -381,7 +384,7 @@ func reasonOf(err error) string {
 	case 10:
 		return "io_error"
 	case 11:
-		return "damaged"
+		return reasonDamaged
 	case 13:
 		return "disk_full"
 	case 26:
