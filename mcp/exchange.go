@@ -21,7 +21,18 @@ type exchange struct {
 	id     string
 	w      *streamWriter
 	modern bool
-	grant  grant // who was let in
+	grant  grant           // who was let in
+	left   <-chan struct{} // closed when the connection has gone, or the request is over
+}
+
+// gone tells that nobody reads the response any more.
+func (e *exchange) gone() bool {
+	select {
+	case <-e.left:
+		return true
+	default:
+		return false
+	}
 }
 
 // exchanges finds the exchange of a message. An entry is taken once, by the middleware.
@@ -31,7 +42,7 @@ type exchanges struct {
 }
 
 func (x *exchanges) open(w http.ResponseWriter, r *http.Request, modern bool, g grant) *exchange {
-	e := &exchange{id: rand.Text(), w: newStreamWriter(w, writeDeadline), modern: modern, grant: g}
+	e := &exchange{id: rand.Text(), w: newStreamWriter(w, writeDeadline), modern: modern, grant: g, left: r.Context().Done()}
 	r.Header.Set(exchangeHeader, e.id)
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -79,7 +79,8 @@ func (s *Server) callTools(next sdk.MethodHandler) sdk.MethodHandler {
 // run normalises the arguments and calls the kernel. Whatever goes wrong is a result with
 // isError: a protocol error after a notification would leave modern clients waiting.
 func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest) *sdk.CallToolResult {
-	args, around, err := s.outer(exchangeOf(ctx).modern, c.Params.Arguments)
+	e := exchangeOf(ctx)
+	args, around, err := s.outer(e.modern, c.Params.Arguments)
 	if err != nil {
 		return refusal(err)
 	}
@@ -100,7 +101,7 @@ func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest) *sd
 		Transport: "mcp", Envelope: env, Window: windowOf(c.Params.Meta),
 		// The context ends when a modern client disconnects and when any client cancels;
 		// never when a client of the legacy eras disconnects (ruling 10).
-		CancelOnDisconnect: true})
+		CancelOnDisconnect: true, Gone: func() bool { return ctx.Err() != nil || e.gone() }})
 	s.noteChange(tool.Spec, args)
 	if err != nil {
 		return refusal(err)

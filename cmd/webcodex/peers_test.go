@@ -110,6 +110,42 @@ func TestTwoWindowsOfAHostMeet(t *testing.T) {
 	}
 }
 
+// A window that gives up in the middle of a call was not shown what was for it: that comes with its
+// next call, in every era.
+//
+// Covers: WIN-14, WIN-16
+func TestWhatComesOnceIsNotSpentOnNobody(t *testing.T) {
+	for _, version := range []string{mcp.Modern, "2025-11-25"} {
+		w := newWorld(t, "process")
+		file := args{"project": w.project, "items": []args{{"path": "add.go"}}}
+		one, two := w.window(mcp.Modern, "v1/one"), w.window(version, "v1/two")
+		one.call("read_files", file)
+		two.call("read_files", file)
+		to := one.call("read_files", file).Awareness.Peers[0].PeerID
+		one.call("call_runtime_tool", args{"tool": "post_peer_message", "arguments": args{"peer_id": to, "message": "look"}})
+		ctx, giveUp := context.WithCancel(t.Context())
+		begun, over := filepath.Join(w.repo, "begun"), make(chan struct{})
+		go func() {
+			defer close(over)
+			_, _ = two.c.CallTool(ctx, "run_shell", args{"project": w.project, "command": "touch begun; sleep 60"})
+		}()
+		for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		giveUp()
+		<-over
+		for w.srv.kernel.InFlight() > 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if b := two.call("list_projects", args{}); b.Inbox == nil || b.Inbox.Messages[0].Projections != 1 {
+			t.Errorf("%s: %+v", version, b.Inbox)
+		}
+		if b := two.call("list_projects", args{}); b.Inbox != nil {
+			t.Errorf("%s: it came again: %+v", version, b.Inbox)
+		}
+	}
+}
+
 // What a host calls its conversation is in no file of the data directory and nothing that the
 // server says; its hash is, where a window is related to a Session.
 //

@@ -77,6 +77,9 @@ type Request struct {
 	Envelope Envelope
 	// CancelOnDisconnect: the context's end cancels an effect that is not yet a Job (ruling 10).
 	CancelOnDisconnect bool
+	// Gone tells that nobody waits for the answer any more, as far as the edge knows; nil: it never
+	// does.
+	Gone func() bool
 }
 
 // Result is what a tool's Run gives back.

@@ -16,6 +16,9 @@ func (c *Call) Loop() window.Loop {
 	return c.kernel.cfg.Loop(c)
 }
 
+// Gone tells that the caller is known to have left: nobody will see what is shown now.
+func (c *Call) Gone() bool { return c.req.Gone != nil && c.req.Gone() }
+
 // Worked says that the call began a Session or went on with it, after its authority and its
 // commit: for those who tell windows of it afterwards.
 func (c *Call) Worked(core session.Core) { c.worked = &core }

@@ -91,7 +91,7 @@ func (p *Peers) settle(ctx context.Context, c *call.Call, s Scene) Plan {
 // scene notes what the call tells of its window and gives what the additions depend on.
 func (p *Peers) scene(c *call.Call) Scene {
 	now, who := c.Now(), c.Principal.Actor.Principal
-	s := Scene{Principal: who, Window: c.Window(), Acks: c.Envelope().Ack,
+	s := Scene{Principal: who, Window: c.Window(), Acks: c.Envelope().Ack, Gone: c.Gone(),
 		Reads: c.HasScope(call.ScopeRuntimeRead), Collaborates: c.HasScope(call.ScopeCollaborate)}
 	for _, x := range []struct {
 		core     *session.Core

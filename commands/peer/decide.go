@@ -20,6 +20,8 @@ type Scene struct {
 	// Reads: the caller may be shown messages. Collaborates: it may write some, and its ACKs are
 	// kept.
 	Reads, Collaborates bool
+	// Gone: the caller has left before its answer, so what is shown once waits for the next one.
+	Gone bool
 }
 
 // Plan is what an answer adds, and what of it is to be durable first.
@@ -39,7 +41,7 @@ func Decide(b window.Book, s Scene, now time.Time) (p Plan) {
 			p.Events = append(p.Events, event.WindowRelated{Window: r.Window, Session: r.Session, Project: r.Project, Relation: r.Relation})
 		}
 	}
-	if s.Collaborates {
+	if s.Collaborates && !s.Gone {
 		for _, o := range s.Others {
 			if len(p.Peers) < MaxPeers && !b.Knows(s.Window, o) {
 				p.Peers = append(p.Peers, Name(s.Principal, o))
@@ -51,7 +53,7 @@ func Decide(b window.Book, s Scene, now time.Time) (p Plan) {
 	if len(fresh) > 0 && s.Collaborates {
 		p.Events = append(p.Events, event.PeerAcknowledged{Messages: fresh})
 	}
-	if !s.Reads {
+	if !s.Reads || s.Gone {
 		return p
 	}
 	p.Messages, p.Left = show(due, s.Principal, now)

@@ -128,6 +128,33 @@ func TestAMessageComesOnceAndWhereverThePeerWorks(t *testing.T) {
 	}
 }
 
+// Whoever has left before the answer was not shown anything: what comes once waits for the next
+// request. What the call established stands.
+//
+// Covers: WIN-08, WIN-14, WIN-20
+func TestNothingIsShownToWhoHasLeft(t *testing.T) {
+	w := newWorld(t)
+	_, toThere := w.meet()
+	w.post(at(here), toThere, "once")
+	left := at(there)
+	left.gone = true
+	if a := w.read(left, calltest.Alpha); a.Inbox != nil {
+		t.Errorf("%+v", a.Inbox)
+	}
+	if a := w.read(at(there), calltest.Alpha); !slices.Equal(texts(a.Inbox), []string{"once"}) || a.Inbox.Messages[0].Projections != 1 {
+		t.Errorf("%+v", a.Inbox)
+	}
+	left.window = third
+	id := w.work(left, calltest.Alpha)
+	b := w.Windows.Book(calltest.Owner().Actor.Principal)
+	if r := b.Related(third); len(r) != 1 || r[0].Session != id || b.Knows(third, here) {
+		t.Errorf("%+v, %v", r, b.Routes)
+	}
+	if a := w.read(at(third), calltest.Alpha); a.Awareness == nil || len(a.Awareness.Peers) != 2 {
+		t.Errorf("%+v", a.Awareness)
+	}
+}
+
 // A message that asks for an ACK comes with each request that does not name it; the first ACK
 // is kept, and remembers nothing for the next request.
 //

@@ -57,6 +57,7 @@ type from struct {
 	who    call.Principal
 	window event.WindowID
 	env    call.Envelope
+	gone   bool // it has left before its answer
 }
 
 func at(w event.WindowID) from { return from{who: calltest.Owner(), window: w} }
@@ -95,7 +96,8 @@ func (w *world) try(f from, spec *call.Spec, args any) (added, error) {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	resp, err := w.Kernel.Call(context.Background(), call.Request{Spec: spec, Args: raw, Principal: f.who, Transport: "mcp", Window: f.window, Envelope: f.env})
+	resp, err := w.Kernel.Call(context.Background(), call.Request{Spec: spec, Args: raw, Principal: f.who, Transport: "mcp", Window: f.window, Envelope: f.env,
+		Gone: func() bool { return f.gone }})
 	var out added
 	if err == nil {
 		if jerr := json.Unmarshal(resp.Output, &out); jerr != nil {
