@@ -1,6 +1,10 @@
 package session
 
-import "webcodex/eventlog/event"
+import (
+	"slices"
+
+	"webcodex/eventlog/event"
+)
 
 // Delta compares the latest run with the one before it of the same scope. It is available only
 // where both are proven comparable, else it says why not (VAL-19…21).
@@ -41,8 +45,15 @@ const (
 	parserWithoutTests  = "none" // only the exit status was read: no test was counted
 )
 
-// complete reports that a run's counts tell all of it.
-func (r run) complete() bool { return r.Passed != nil && !r.gap() }
+// complete reports that a run's counts tell all of it. Where something did not build, or a program
+// failed without a failing test, there may be tests that nobody counted.
+func (r run) complete() bool {
+	if r.Passed == nil || r.gap() {
+		return false
+	}
+	uncounted := func(c event.FailedCase) bool { return c.Kind != event.FailureTest }
+	return *r.Passed || r.TestsFailed > 0 && !slices.ContainsFunc(r.Failures, uncounted)
+}
 
 // delta of the newest run. A run of another scope in between does not hide the one that the
 // newest can be compared with.
@@ -97,12 +108,12 @@ func reason(now run, before *run, runs int) string {
 		return codeNoParser
 	case now.Parser != before.Parser || now.ParserVer != before.ParserVer:
 		return codeParserChanged
+	case now.Parser == parserWithoutTests:
+		return codeNoTestIdentity
 	case !now.complete():
 		return codeCurrentPartial
 	case !before.complete():
 		return codePreviousPartial
-	case now.Parser == parserWithoutTests:
-		return codeNoTestIdentity
 	default:
 		return ""
 	}
