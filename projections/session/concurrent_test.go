@@ -19,7 +19,7 @@ func TestReadersTargetsAndRepairsBesideAWriter(t *testing.T) {
 	w.store.SetHotTarget(1)
 	id := func(i int) event.SessionID { return event.SessionID(fmt.Sprintf("wc_sess_%032x", i)) }
 	w.exec(`UPDATE session SET core = replace(core, 'session 1', 'session 7') WHERE id = ?`, string(id(1)))
-	w.exec(`UPDATE session_tail SET event = replace(event, 'a.go', 'b.go') WHERE seq = 9 AND session = (SELECT num FROM session WHERE id = ?)`, string(id(2)))
+	w.exec(`UPDATE session_tail SET event = replace(event, 'a.go', 'b.go') WHERE slot = 9 AND session = (SELECT num FROM session WHERE id = ?)`, string(id(2)))
 	w.exec(`UPDATE session_message SET message = replace(message, 'text 2', 'text 7') WHERE session = (SELECT num FROM session WHERE id = ?)`, string(id(0)))
 	var log sync.Mutex // the log in memory is read by repairs
 	w.store.SetSource(func(_ context.Context, id event.SessionID, fn func(Stored) error) error {

@@ -69,9 +69,9 @@ func TestDamagedRowIsReadAgain(t *testing.T) {
 		"authority":      `UPDATE session SET authority = 'bb' WHERE id = ?`,
 		"time":           `UPDATE session SET updated = updated + 1 WHERE id = ?`,
 		"not busy":       `UPDATE session SET hash = hash + 1 WHERE id = ?`,
-		"event":          `UPDATE session_tail SET event = replace(event, 'a.go', 'b.go') WHERE seq = 9 AND session = (SELECT num FROM session WHERE id = ?)`,
-		"event gone":     `DELETE FROM session_tail WHERE seq = 9 AND session = (SELECT num FROM session WHERE id = ?)`,
-		"last gone":      `DELETE FROM session_tail WHERE seq > 40 AND session = (SELECT num FROM session WHERE id = ?)`,
+		"event":          `UPDATE session_tail SET event = replace(event, 'a.go', 'b.go') WHERE slot = 9 AND session = (SELECT num FROM session WHERE id = ?)`,
+		"event gone":     `DELETE FROM session_tail WHERE slot = 9 AND session = (SELECT num FROM session WHERE id = ?)`,
+		"last gone":      `DELETE FROM session_tail WHERE slot > 40 AND session = (SELECT num FROM session WHERE id = ?)`,
 		"message":        `UPDATE session_message SET message = replace(message, 'text 2', 'text 7') WHERE place = 2 AND session = (SELECT num FROM session WHERE id = ?)`,
 		"message gone":   `DELETE FROM session_message WHERE place = 2 AND session = (SELECT num FROM session WHERE id = ?)`,
 		"newest gone":    `DELETE FROM session_message WHERE place > 3 AND session = (SELECT num FROM session WHERE id = ?)`,
@@ -79,13 +79,13 @@ func TestDamagedRowIsReadAgain(t *testing.T) {
 		"other place":    `UPDATE session_message SET place = 99 WHERE place = 2 AND session = (SELECT num FROM session WHERE id = ?)`,
 		"one too many":   `INSERT INTO session_message SELECT session, 99, message, hash FROM session_message WHERE place = 2 AND session = (SELECT num FROM session WHERE id = ?)`,
 		"other's board":  `UPDATE session_message SET session = session + 10 WHERE session = (SELECT num FROM session WHERE id = ?)`,
-		"another's":      `UPDATE session_tail SET session = (SELECT num FROM session WHERE id = ?) + 10 WHERE session = 1 AND seq = 9`,
+		"another's":      `UPDATE session_tail SET session = (SELECT num FROM session WHERE id = ?) + 10 WHERE session = 1 AND slot = 9`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := three(t)
 			w.exec(harm, string(bad))
 			if name == "another's" {
-				w.exec(`UPDATE OR REPLACE session_tail SET session = 1, seq = 9 WHERE session = 2 AND seq = 9`)
+				w.exec(`UPDATE OR REPLACE session_tail SET session = 1, slot = 9 WHERE session = 2 AND slot = 9`)
 			}
 			if name == "other's board" {
 				w.exec(`UPDATE OR REPLACE session_message SET session = session - 1 WHERE session = (SELECT num FROM session WHERE id = ?) + 1`, string(bad))

@@ -66,7 +66,6 @@ type entry struct {
 type rowState struct {
 	num       int64 // of the row; 0: not known
 	version   uint64
-	first     uint64 // absolute sequence of the oldest tail row
 	lifecycle Lifecycle
 	ended     []EndedJob
 	board     []*Message
@@ -241,12 +240,9 @@ func (s *Store) cold(file *tables, id event.SessionID) (View, rowState, error) {
 
 func rowOf(num int64, v View) rowState {
 	c := v.Core
-	return rowState{num: num, version: c.Version, first: firstOf(c), lifecycle: c.Lifecycle, ended: c.Ended,
+	return rowState{num: num, version: c.Version, lifecycle: c.Lifecycle, ended: c.Ended,
 		board: v.Board.list, boardKnown: v.Board.unread == 0}
 }
-
-// firstOf is the absolute sequence that the oldest retained event has, or would have.
-func firstOf(c Core) uint64 { return c.Observed - min(c.Observed, MaxTail) + 1 }
 
 // Target is what a decision sees of the Session it is going to write to: from now on it is
 // hot. Errors are those of Load.

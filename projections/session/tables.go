@@ -25,8 +25,10 @@ var schema = []string{
 	`CREATE INDEX session_overflowed ON session (updated DESC, id) WHERE overflowed = 1`,
 	`CREATE INDEX session_rested ON session (rested, id) WHERE rested > 0`,
 	`CREATE INDEX session_busy ON session (id) WHERE busy = 1`,
-	`CREATE TABLE session_tail (session INTEGER NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, hash INTEGER NOT NULL,
-		PRIMARY KEY (session, seq)) WITHOUT ROWID`,
+	// A full tail is a ring: the newest event takes the row of the oldest (slotOf), so that a call
+	// of an old Session writes as few pages as one of a young one.
+	`CREATE TABLE session_tail (session INTEGER NOT NULL, slot INTEGER NOT NULL, event TEXT NOT NULL, hash INTEGER NOT NULL,
+		PRIMARY KEY (session, slot)) WITHOUT ROWID`,
 	// A message has its place on the board; session.core has the revision and how many there are.
 	`CREATE TABLE session_message (session INTEGER NOT NULL, place INTEGER NOT NULL, message TEXT NOT NULL, hash INTEGER NOT NULL,
 		PRIMARY KEY (session, place)) WITHOUT ROWID`,
@@ -82,7 +84,7 @@ type tables struct {
 func (t *tables) statements() map[**sql.Stmt]string {
 	return map[**sql.Stmt]string{
 		&t.row:      `SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`,
-		&t.tail:     `SELECT event, hash FROM session_tail WHERE session = ? ORDER BY seq`,
+		&t.tail:     `SELECT event, hash FROM session_tail WHERE session = ? ORDER BY slot`,
 		&t.messages: selectMessages,
 		&t.busy:     `SELECT id FROM session WHERE busy = 1 ORDER BY id`,
 		&t.ended: `SELECT session.id FROM session_ended JOIN session ON num = session_ended.session
@@ -196,7 +198,7 @@ func (t *tables) view(ctx context.Context, id event.SessionID) (num int64, v Vie
 	if err := rows.Err(); err != nil {
 		return 0, View{}, err
 	}
-	if v.Tail, err = NewTail(items, v.Core.Observed); err != nil || uint64(v.Tail.Len()) != min(v.Core.Observed, MaxTail) ||
+	if v.Tail, err = NewTail(unrolled(items), v.Core.Observed); err != nil || uint64(v.Tail.Len()) != min(v.Core.Observed, MaxTail) ||
 		v.Tail.Observed != v.Core.Observed {
 		return 0, View{}, errors.Join(state.ErrRow, err, errGap)
 	}
@@ -204,6 +206,20 @@ func (t *tables) view(ctx context.Context, id event.SessionID) (num int64, v Vie
 		return 0, View{}, err
 	}
 	return num, v, nil
+}
+
+// slotOf is where a tail event's row lies.
+func slotOf(seq uint64) int64 { return int64(seq % MaxTail) }
+
+// unrolled are the events of a tail that was read by slots, oldest first. Those that are not
+// one row of sequences stay so, and NewTail refuses them.
+func unrolled(items []Item) []Item {
+	for i := 1; i < len(items); i++ {
+		if items[i].Seq < items[i-1].Seq {
+			return append(items[i:len(items):len(items)], items[:i]...)
+		}
+	}
+	return items
 }
 
 // ownHash ties a tail row to its Session, so that it never counts as another's.

@@ -30,7 +30,6 @@ const (
 	stmtTail
 	stmtTail2
 	stmtTail8
-	stmtCutTail
 	stmtDropTail
 	stmtMessages
 	stmtPutMessage
@@ -46,7 +45,7 @@ const (
 	stmtDropShelf
 )
 
-const putTail = `INSERT OR REPLACE INTO session_tail (session, seq, event, hash) VALUES (?, ?, ?, ?)`
+const putTail = `INSERT OR REPLACE INTO session_tail (session, slot, event, hash) VALUES (?, ?, ?, ?)`
 
 var statements = [...]string{
 	stmtRow:  `SELECT num, ` + rowColumns + ` FROM session WHERE id = ?`,
@@ -58,7 +57,6 @@ var statements = [...]string{
 	stmtTail:        putTail,
 	stmtTail2:       putTail + strings.Repeat(`, (?, ?, ?, ?)`, 1),
 	stmtTail8:       putTail + strings.Repeat(`, (?, ?, ?, ?)`, 7),
-	stmtCutTail:     `DELETE FROM session_tail WHERE session = ? AND seq < ?`,
 	stmtDropTail:    `DELETE FROM session_tail WHERE session = ?`,
 	stmtMessages:    selectMessages,
 	stmtPutMessage:  putMessage,
@@ -186,7 +184,7 @@ func last(pending []Stored) uint64 {
 	return pending[len(pending)-1].Commit.Version
 }
 
-// save writes the row, the tail events given, and takes away what left the tail.
+// save writes the row and the tail events given; they take the places of those that left.
 func (w *writer) save(p *part, v View, items []Item) error {
 	r := rowFor(v)
 	was, err := w.put(p, &r)
@@ -207,12 +205,6 @@ func (w *writer) save(p *part, v View, items []Item) error {
 	}
 	if err := w.putTail(p.id, r.num, items); err != nil {
 		return err
-	}
-	first := firstOf(v.Core)
-	if first > max(p.row.first, 1) && !p.rewrite {
-		if _, err := w.exec(stmtCutTail, r.num, int64(first)); err != nil {
-			return err
-		}
 	}
 	if err := w.messages(p, r.num, v.Board); err != nil {
 		return err
@@ -288,7 +280,7 @@ func (w *writer) putTail(id event.SessionID, num int64, items []Item) error {
 		args := make([]any, 0, 4*n)
 		for _, it := range items[:n] {
 			buf = AppendItem(buf[:0], it)
-			args = append(args, num, int64(it.Seq), string(buf), state.Hash(buf)^mine)
+			args = append(args, num, slotOf(it.Seq), string(buf), state.Hash(buf)^mine)
 		}
 		if _, err := w.exec(stmt, args...); err != nil {
 			return err
