@@ -34,7 +34,7 @@ func (c *Call) finish(ctx context.Context, res Result, err error) (Response, err
 	if len(c.legs) > 0 && !c.refusedArguments(err) {
 		var rerr error
 		if id, rerr = c.end(ctx, res, fault.As(err)); rerr != nil {
-			return Response{}, c.refuse(fault.As(unrecorded(rerr, res, fault.As(err))), id)
+			return Response{}, c.refuse(c.unrecorded(rerr, res, fault.As(err)), id)
 		}
 	}
 	c.settleAfter(ctx, res, err)
@@ -62,10 +62,11 @@ func (c *Call) refuse(f *fault.Error, id event.EventID) error {
 	return f
 }
 
-// unrecorded says that the evidence is missing although the effect may stand.
-func unrecorded(rerr error, res Result, err *fault.Error) error {
+// unrecorded says that the evidence is missing although the effect, or a decision of the call's
+// own, stands.
+func (c *Call) unrecorded(rerr error, res Result, err *fault.Error) *fault.Error {
 	f := *fault.As(rerr)
-	f.StateChanged = f.StateChanged || res.Facts.Effect.StateChanged || (err != nil && err.StateChanged)
+	f.StateChanged = f.StateChanged || c.mutated || res.Facts.Effect.StateChanged || (err != nil && err.StateChanged)
 	f.CommandStarted = f.CommandStarted || res.Facts.Effect.CommandStarted || (err != nil && err.CommandStarted)
 	f.Message += "; the call's end could not be recorded"
 	return &f

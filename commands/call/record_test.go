@@ -1,12 +1,14 @@
 package call_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"webcodex/commands/board"
 	"webcodex/commands/call"
 	"webcodex/commands/internal/calltest"
 	"webcodex/eventlog"
@@ -61,5 +63,46 @@ func TestAnUnrecordedEndIsSaid(t *testing.T) {
 	}
 	if len(e.Fleet.Starts()) != starts {
 		t.Error("an effect was started")
+	}
+}
+
+// What a call decided stands although its recorder's end was not stored: the refusal says so.
+func TestAnUnrecordedEndOfADecisionSaysThatItStands(t *testing.T) {
+	var last uint64 // the newest commit that the disk takes
+	faults := &eventlog.Faults{AfterSync: func(seq uint64) error {
+		if last > 0 && seq > last {
+			return errors.New("injected")
+		}
+		return nil
+	}}
+	e := calltest.New(t, faults)
+	w, target := work(e, calltest.Alpha, ""), work(e, calltest.Alpha, "")
+	last = e.Seq() + 2 // the recorder's start and the post
+	_, err := e.CallWith(t.Context(), calltest.Owner(), &board.PostMessage, map[string]any{"session_id": target, "kind": "note", "message": "x"},
+		call.Envelope{Record: string(w), Field: recordField})
+	f := fault.As(err)
+	if f == nil || f.Kind != fault.PersistenceUncertain || !strings.Contains(f.Message, "could not be recorded") || !f.StateChanged {
+		t.Fatalf("%+v", f)
+	}
+	if _, b, err := e.Store.LoadBoard(target); err != nil || b.Len() != 1 {
+		t.Errorf("%d messages, %v", b.Len(), err)
+	}
+}
+
+// Whatever goes wrong beside a result, the result stands.
+//
+// Covers: ACK-11, CTX-12
+func TestAnAdditionThatPanicsTakesNothingAway(t *testing.T) {
+	e := calltest.New(t, nil)
+	e.Ambient = []call.Ambient{
+		func(context.Context, *call.Call, bool) []call.Addition { panic("one") },
+		func(context.Context, *call.Call, bool) []call.Addition {
+			return []call.Addition{{Name: "two", Value: 2}}
+		},
+	}
+	e.Reopen()
+	resp, err := e.Call(reads, in{Project: calltest.Alpha.String()})
+	if err != nil || !resp.Success || !strings.Contains(string(resp.Output), `"two":2`) {
+		t.Errorf("%s, %v", resp.Output, err)
 	}
 }

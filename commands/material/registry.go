@@ -105,6 +105,7 @@ func entry(ctx context.Context, c *call.Call, o Options, known []material, key s
 		}
 		defer func() {
 			if recover() != nil {
+				c.Panicked("the material " + m.key)
 				e = Entry{Key: key, Status: Unavailable, Reason: reasonFailed}
 			}
 		}()
