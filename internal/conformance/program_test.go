@@ -66,25 +66,37 @@ func (b *built) program(t *testing.T, pkg string) string {
 // up starts the program on a scratch repository with a data directory of its own.
 func up(t *testing.T, repo string) ready {
 	t.Helper()
+	return upOn(t, repo, filepath.Join(t.TempDir(), "data"), "127.0.0.1:0").ready
+}
+
+// upOn starts the program on a repository, a data directory and an address.
+func upOn(t *testing.T, repo, data, listen string) *server {
+	t.Helper()
 	bin := webcodex.program(t, "cmd/webcodex")
-	data := filepath.Join(t.TempDir(), "data")
-	return serve(t, bin, "up", repo, "--json", "--data", data, "--listen", "127.0.0.1:0", "--durability", "process")
+	return serve(t, bin, "up", repo, "--json", "--data", data, "--listen", listen, "--durability", "process")
+}
+
+// server is a program that serves.
+type server struct {
+	ready
+	cmd    *exec.Cmd
+	done   chan error // what the program ended with
+	log    tailBuffer
+	killed bool
 }
 
 // serve starts a server that prints its ready line, and ends it with the test.
-func serve(t *testing.T, bin string, args ...string) ready {
+func serve(t *testing.T, bin string, args ...string) *server {
 	t.Helper()
-	cmd := exec.Command(bin, args...)
-	var log tailBuffer
-	cmd.Stderr = &log
-	out, err := cmd.StdoutPipe()
+	s := &server{cmd: exec.Command(bin, args...), done: make(chan error, 1)}
+	s.cmd.Stderr = &s.log
+	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
 	lines := make(chan []byte, 1)
 	go func() {
 		r := bufio.NewReader(out)
@@ -95,37 +107,49 @@ func serve(t *testing.T, bin string, args ...string) ready {
 				break
 			}
 		}
-		done <- cmd.Wait()
+		s.done <- s.cmd.Wait()
 	}()
-	t.Cleanup(func() { stop(t, cmd, done, &log) })
-	var r ready
+	t.Cleanup(func() { s.stop(t) })
 	select {
 	case line := <-lines:
-		if err := json.Unmarshal(line, &r); err != nil || r.MCPURL == "" {
-			t.Fatalf("the ready line is %q (%v)\n%s", line, err, log.String())
+		if err := json.Unmarshal(line, &s.ready); err != nil || s.MCPURL == "" {
+			t.Fatalf("the ready line is %q (%v)\n%s", line, err, s.log.String())
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatalf("not ready\n%s", log.String())
+		t.Fatalf("not ready\n%s", s.log.String())
 	}
-	return r
+	return s
 }
 
-func stop(t *testing.T, cmd *exec.Cmd, done <-chan error, log *tailBuffer) {
-	if t.Failed() {
-		t.Logf("the server's last words:\n%s", log.String())
+// kill ends the server without a word to it, by SIGKILL.
+func (s *server) kill(t *testing.T) {
+	t.Helper()
+	s.killed = true
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatalf("the server has ended by itself: %v\n%s", err, s.log.String())
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	<-s.done
+}
+
+func (s *server) stop(t *testing.T) {
+	if s.killed {
+		return
+	}
+	if t.Failed() {
+		t.Logf("the server's last words:\n%s", s.log.String())
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Errorf("the server has ended by itself: %v", err)
 	}
 	select {
-	case err := <-done:
+	case err := <-s.done:
 		if err != nil {
 			t.Errorf("the server ended with %v", err)
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("the server does not end on SIGTERM")
-		cmd.Process.Kill()
-		<-done
+		s.cmd.Process.Kill()
+		<-s.done
 	}
 }
 
