@@ -38,11 +38,14 @@ type Inbox struct {
 // Gap is the diagnosis that a call was recorded nowhere although its window named a Session
 // lately (WIN-26).
 type Gap struct {
-	SessionID event.SessionID `json:"session_id"`
-	Next      string          `json:"next"`
+	SessionID  event.SessionID `json:"session_id"`
+	ReasonCode string          `json:"reason_code"`
+	Next       string          `json:"next"`
 }
 
 const (
+	// gapReason: this window recorded into that Session, or worked on it, within Recency.
+	gapReason     = "recent_window_affinity"
 	awarenessNext = "write to a peer with post_peer_message where that helps; it says nothing of what the peer does now"
 	gapNext       = "this call is in no Session; if it belongs to this one, name it with the next call"
 )
@@ -66,7 +69,7 @@ func (p *Peers) Ambient(ctx context.Context, c *call.Call, failed bool) (out []c
 		out = append(out, call.Addition{Name: "peer_messages", Value: Inbox{plan.Messages, plan.Left}})
 	}
 	if core, ok := p.gap(ctx, c, failed); ok {
-		out = append(out, call.Addition{Name: "recorder_gap", Value: Gap{core.ID, gapNext}})
+		out = append(out, call.Addition{Name: "recorder_gap", Value: Gap{core.ID, gapReason, gapNext}})
 	}
 	return out
 }
