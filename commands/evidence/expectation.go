@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"webcodex/eventlog/event"
-	"webcodex/runner/wire"
 )
 
 // Expectations that a caller may declare before a run; absent is success (EXE-29).
@@ -96,11 +95,3 @@ const (
 	FailCompile = "compile_error"
 	FailProcess = "process_exit" // a validator's, and nothing that it said explains it
 )
-
-// finishedAt is the Runner's time of an end, where it says one.
-func finishedAt(r *wire.Result) string {
-	if r == nil {
-		return ""
-	}
-	return r.EndedAt
-}

@@ -94,25 +94,3 @@ func place(file string) string {
 	}
 	return redact.Text(p, session.MaxFailureName)
 }
-
-// Proof is the judgement of an end by what was declared at its start.
-type Proof struct {
-	Validation  *event.Validation
-	FailureKind string // empty: as the end itself has it
-	FinishedAt  string
-}
-
-// Judge judges an end without the tool that began it: after a restart, or from a Job's own
-// start. r is nil where nobody can tell how it ended.
-func Judge(s *event.ValidationScope, minTests int, r *wire.Result) Proof {
-	p := Proof{FinishedAt: finishedAt(r)}
-	if s == nil {
-		return p
-	}
-	var x *wire.ProcessOutcome
-	if r != nil {
-		x = r.Process
-	}
-	p.Validation, p.FailureKind = Validate(*s, minTests, x, false)
-	return p
-}
