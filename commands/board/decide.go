@@ -158,7 +158,7 @@ func (l Look) Changed() bool { return len(l.Messages) > 0 || l.Lost }
 // has given (MSG-13).
 func DecideObserve(b session.Board, after uint64, limit int, fits func([]*session.Message) int) (Look, error) {
 	if after > b.Revision {
-		return Look{}, invalidToken()
+		return Look{}, invalidToken(tokenFuture)
 	}
 	l := Look{Messages: b.Since(after), Next: b.Revision, Lost: after < b.Low}
 	n := len(l.Messages)
@@ -182,9 +182,17 @@ func unknownMessage(field string) error {
 		WithNext("call list_session_messages to see what is there")
 }
 
-func invalidToken() *fault.Error {
+// Why a text is no token of a board (MSG-13).
+const (
+	tokenMalformed = "malformed"
+	tokenOversized = "oversized"
+	tokenForeign   = "wrong_session"   // of another one, or of an earlier or later one with the same id
+	tokenFuture    = "future_revision" // of changes that this board has not seen
+)
+
+func invalidToken(reason string) *fault.Error {
 	return fault.New(fault.InvalidObservation, "this is no observation token of this Session").WithField("after_observation_token").
-		WithNext("call observe_session_messages without a token for a new one")
+		WithReason(reason).WithNext("call observe_session_messages without a token for a new one")
 }
 
 // waitOf is a wait in whole seconds.

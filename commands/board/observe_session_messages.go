@@ -1,11 +1,14 @@
 package board
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"time"
 
 	"webcodex/commands/call"
+	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/projections/session"
 )
@@ -163,19 +166,35 @@ type cursor struct {
 	epoch    string
 }
 
-const tokenUse = "webcodex.observation-token.v1"
+// A token is authentic or it is none; what it is of lies inside, so that a refusal can tell a
+// token of another Session from what never was one.
+const (
+	tokenUse   = "webcodex.observation-token.v2"
+	tokenOwner = 16 // bytes of what stands for the Session's incarnation
+	tokenHead  = tokenOwner + 8
+)
 
-// binding ties a token to one incarnation of one Session.
-func (o *observer) binding() []string { return []string{string(o.c.Session.ID), o.c.Session.Nonce} }
+// owner stands for one incarnation of one Session.
+func (o *observer) owner() []byte {
+	sum := sha256.Sum256([]byte(event.Incarnation(o.c.Session.ID, o.c.Session.Nonce)))
+	return sum[:tokenOwner]
+}
 
 func (o *observer) seal(revision uint64) string {
-	return o.c.Tokens().Seal(tokenUse, o.binding(), append(binary.BigEndian.AppendUint64(nil, revision), o.c.Epoch()...))
+	body := binary.BigEndian.AppendUint64(o.owner(), revision)
+	return o.c.Tokens().Seal(tokenUse, nil, append(body, o.c.Epoch()...))
 }
 
 func (o *observer) open(s string) (cursor, error) {
-	body, err := o.c.Tokens().Open(tokenUse, o.binding(), s)
-	if err != nil || len(body) < 8 {
-		return cursor{}, invalidToken()
+	if len(s) > MaxToken {
+		return cursor{}, invalidToken(tokenOversized)
 	}
-	return cursor{revision: binary.BigEndian.Uint64(body), epoch: string(body[8:])}, nil
+	body, err := o.c.Tokens().Open(tokenUse, nil, s)
+	switch {
+	case err != nil || len(body) < tokenHead:
+		return cursor{}, invalidToken(tokenMalformed)
+	case !bytes.Equal(body[:tokenOwner], o.owner()):
+		return cursor{}, invalidToken(tokenForeign)
+	}
+	return cursor{revision: binary.BigEndian.Uint64(body[tokenOwner:]), epoch: string(body[tokenHead:])}, nil
 }

@@ -1,6 +1,7 @@
 package board_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -98,7 +99,8 @@ func TestTokensThatAreNone(t *testing.T) {
 	}
 	for name, s := range none {
 		f := w.refuse(&board.ObserveMessages, args{"after_observation_token": s}, fault.InvalidObservation)
-		if f.Details != nil || f.Field != "after_observation_token" {
+		reason := map[string]string{"193 bytes": "oversized", "doubled": "oversized", "another Session's": "wrong_session"}[name]
+		if f.Details != nil || f.Field != "after_observation_token" || f.Reason != cmp.Or(reason, "malformed") {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
@@ -134,9 +136,19 @@ func TestTokensOfAnotherHistory(t *testing.T) {
 	token := w.observe("", nil).Token
 	// The copy has the same history, as far as it goes: there the token is from the future.
 	back := &world{Env: calltest.At(t, copied, nil), t: t, id: w.id}
-	back.refuse(&board.ObserveMessages, args{"after_observation_token": token}, fault.InvalidObservation)
+	if f := back.refuse(&board.ObserveMessages, args{"after_observation_token": token}, fault.InvalidObservation); f.Reason != "future_revision" {
+		t.Errorf("%+v", f)
+	}
 	if o := back.observe(old, nil); o.HistoryLost || o.Changed {
 		t.Errorf("%+v", o)
+	}
+	// A Session with the same id that began otherwise is another one.
+	later := calltest.New(t, nil)
+	created := w.Events(w.id)[0].(event.SessionCreated)
+	created.Nonce = event.NewNonce()
+	later.Append(w.id, created)
+	if f := later.Refused(calltest.Owner(), &board.ObserveMessages, w.on(args{"after_observation_token": old}), fault.InvalidObservation); f.Reason != "wrong_session" {
+		t.Errorf("of an earlier incarnation: %+v", f)
 	}
 	// A tail that is lost names another history, whatever the numbers are.
 	back.Commit(event.LogAggregate(), event.LogTailLost{Epoch: event.NewNonce(), LastSeq: 1})
