@@ -67,12 +67,8 @@ func printFeedback(w io.Writer, f session.Feedback) error {
 	p.list("changed", a.Changes.Items, a.Changes.Total)
 	p.list("read", a.Exploration.Paths.Items, a.Exploration.Paths.Total)
 	p.field("validation", validationLine(session.BriefValidation{Status: a.Validation.Status, Latest: a.Validation.Latest}))
-	for _, x := range a.Failures.Items {
-		p.field("", fmt.Sprintf("still failing: %s (%d tests), since %s", x.Name, x.TestsFailed, localTime(x.At)))
-	}
-	if n := a.Jobs.Active; n > 0 {
-		p.field("jobs", fmt.Sprintf("%d without an end (%s)", n, plain(a.Jobs.Recovery)))
-	}
+	p.failures(a.Failures)
+	p.field("jobs", jobsLine(a.Jobs))
 	for i, x := range f.Suggested {
 		name := ""
 		if i == 0 {

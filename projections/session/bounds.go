@@ -49,6 +49,9 @@ const (
 	MaxBriefReports = 5
 	// MaxBriefRelevant files in the task context (HND-42).
 	MaxBriefRelevant = 8
+	// MaxBriefSteps in it, and the characters of a message in one (HND-42).
+	MaxBriefSteps = 5
+	MaxStepChars  = 160
 	// MaxBranchChars of a branch name in a brief.
 	MaxBranchChars = 256
 	// MaxAtomChars of an identity made by the server, as shown.

@@ -74,7 +74,12 @@ func TestBriefBytesOnHostileText(t *testing.T) {
 // sections is what the reduction order names, in its order; what comes first is emptied before
 // the next one loses anything.
 func sections(b Brief) []int {
-	return []int{len(b.Task.Context.Relevant.Items), len(b.Progress.Recent.Items), len(b.Progress.Changed.Items),
+	c := b.Task.Context
+	context := len(c.Relevant.Items) + len(c.Decisions.Items) + len(c.Progress.Items) + len(c.Locations.Items) + len(c.Steps.Items)
+	if c.Repeated != nil {
+		context++
+	}
+	return []int{context, len(b.Progress.Recent.Items), len(b.Progress.Changed.Items),
 		len(b.Validation.Failures.Items), len(b.Task.Decisions.Items) + len(b.Task.Progress.Items) + len(b.External.Items), len(b.NextActions.Items), len(b.Task.Root.Text) + len(b.Task.Latest.Text)}
 }
 

@@ -127,7 +127,7 @@ func wholeBrief(v View, ev evidence, s Snapshot) Brief {
 		Session: BriefSession{SessionID: h.SessionID, Project: h.Project, Title: h.Title, Mode: h.Mode,
 			Lifecycle: h.Lifecycle, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt},
 		Task: BriefTask{Root: rootExcerpt(c), Latest: latestExcerpt(ev), Decisions: decisions, Progress: progress,
-			Context: newTaskContext(v, ev)},
+			Context: newTaskContext(v, ev, s)},
 		Workspace:   briefWorkspace(s),
 		Progress:    Progress{Changed: newList(ev.changed, MaxBriefChanged), Recent: newList(ev.recent, MaxBriefRecent)},
 		Validation:  briefValidation(v, ev, s),

@@ -12,14 +12,15 @@ import (
 // evidence is what the retained tail proves, gathered in one pass. Summaries and briefs only
 // arrange it.
 type evidence struct {
-	items    []Item  // the semantic view of the tail (EVT-10)
-	work             // all that is retained
-	attempt  work    // what came after the newest retained instruction; all, where none is
-	latest   *Item   // newest retained instruction
-	runs     []run   // validation runs, oldest first
-	failures []run   // unresolved, newest first
-	resolved []fixed // failures that a later pass resolved, newest failure first
-	gaps     int     // runs whose evidence has a gap (VAL-15)
+	items    []Item    // the semantic view of the tail (EVT-10)
+	work               // all that is retained
+	attempt  work      // what came after the newest retained instruction; all, where none is
+	latest   *Item     // newest retained instruction
+	runs     []run     // validation runs, oldest first
+	failures []run     // unresolved, newest first
+	cases    []Failure // what failed in them, by name
+	resolved []fixed   // failures that a later pass resolved, newest failure first
+	gaps     int       // runs whose evidence has a gap (VAL-15)
 	repeated *repeat
 	proof    *run // the newest proven pass
 	// unknown outcomes that no later proven pass has overtaken, oldest first

@@ -81,17 +81,20 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 	add(s.SessionChanged, "read_session_handoff", only(), "the Session moved on while this was gathered; read it again before dependent work")
 	add(s.ExternalChanged && !s.SessionChanged, "read_session_handoff", only(), "a report from outside came while this was gathered; read it again before dependent work")
 	add(has && s.conflicted(), "get_git_status", project(), "the working tree has merge conflicts")
-	add(len(c.Jobs) > 0, "observe_jobs", map[string]any{"items": jobItems(c)}, "Jobs of this Session are still open; see how they end")
+	add(len(c.Jobs) > 0, "observe_jobs", map[string]any{"items": jobItems(c)}, amount(len(c.Jobs), "Job")+" of this Session without an end yet; see how it goes on")
 	add(has && len(ev.unknown) > 0, "read_workspace_changes", project(), unknownWhy(ev.unknown))
 	if has && len(ev.failures) > 0 {
 		f := ev.failures[0]
-		add(true, toolName(f.tool), f.again(project()), fmt.Sprintf("unresolved failure of %s (%d tests failed): fix it and run the same validation again%s", f.told(), f.TestsFailed, f.missing()))
+		add(true, toolName(f.tool), f.again(project()), fmt.Sprintf("unresolved failure of %s: fix it and run the same validation again%s", f.told(), f.missing()))
 	}
 	if has && len(ev.failures) == 0 && ev.unproven(v, s) {
 		tool, args, why := "read_workspace_changes", project(), "files changed and no later validation passed; review them, then run the Project's tests"
 		if n := len(ev.runs); n > 0 {
 			last := ev.runs[n-1]
-			tool, args, why = toolName(last.tool), last.again(args), "files changed since the last proven pass; run it again"
+			tool, args, why = toolName(last.tool), last.again(args), "files changed since this passed; run it again"+last.missing()
+			if !last.proves() {
+				why = "files changed, and this has proven no pass of them; run it again" + last.missing()
+			}
 		}
 		add(true, tool, args, why)
 	}
@@ -100,7 +103,7 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 	add(b.Workspace.Status == statusNotRequested || b.Validation.Status == statusNotRequested, "read_session_handoff", only(),
 		"evidence was left out on request; read it all before relying on the state")
 	next := continuation(c)
-	add(has, next.Tool, next.Arguments, "go on with the task: add the instruction")
+	add(has, next.Tool, next.Arguments, "continue here: add what is to be done as the instruction")
 	return out
 }
 

@@ -118,13 +118,25 @@ func (r run) missing() string {
 	}
 }
 
-// name says what was validated: tool, packages and target.
+// name says what was validated: the tool with what it was given and where it ran. Where that is
+// not known, or no text of it is stored, the opaque target has to tell one run from another.
 func (r run) name() string {
+	in := r.input
 	name := toolName(r.tool)
-	if len(r.input.Packages) > 0 {
-		name += " " + atom(strings.Join(r.input.Packages, " "))
+	if len(in.Packages) > 0 {
+		name += " " + atom(strings.Join(in.Packages, " "))
 	}
-	if r.TargetID != "" {
+	if textless[r.tool] && in.Executable != "" {
+		name += " " + atom(in.Executable)
+	}
+	if in.Cwd != "" {
+		name += " in " + atom(in.Cwd)
+	}
+	if in.Purpose != "" {
+		name += " for " + atom(in.Purpose)
+	}
+	known := in.Executable != "" || in.Language != "" || in.Shell != ""
+	if r.TargetID != "" && (!known || textless[r.tool] || in.Partial) {
 		name += " " + atom(r.TargetID)
 	}
 	return name
@@ -162,6 +174,9 @@ func (ev *evidence) resolve(c Core) {
 	}
 	slices.SortFunc(ev.failures, func(a, b run) int { return cmp.Compare(b.seq, a.seq) })
 	slices.SortFunc(ev.resolved, func(a, b fixed) int { return cmp.Compare(b.failure.seq, a.failure.seq) })
+	for _, r := range ev.failures {
+		ev.cases = append(ev.cases, r.cases()...)
+	}
 	for _, r := range ev.failures {
 		if n := task[r.identity()]; n >= 2 {
 			ev.repeated = &repeat{r, n}

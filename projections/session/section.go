@@ -6,6 +6,7 @@ import "webcodex/eventlog/event"
 // becomes one (HND-31).
 const (
 	codeBoundaryEvicted       = "attempt_boundary_evicted"
+	codeChangedSince          = "files_changed_since" // the pass that is told of
 	codeCheckpoints           = "checkpoints_unavailable"
 	codeDiffNotHere           = "diff_not_observed"
 	codeDiscussion            = "discussion_unavailable"

@@ -1,7 +1,7 @@
 package session
 
 import (
-	"strings"
+	"fmt"
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/redact"
@@ -66,7 +66,7 @@ func briefValidation(v View, ev evidence, s Snapshot) BriefValidation {
 	if !s.IncludeValidation {
 		return out
 	}
-	out.Failures = newList(ev.cases(), MaxBriefFailures)
+	out.Failures = newList(ev.cases, MaxBriefFailures)
 	if n := len(ev.runs); n > 0 {
 		latest := ev.runs[n-1].show(s.tree())
 		out.Latest = &latest
@@ -74,6 +74,9 @@ func briefValidation(v View, ev evidence, s Snapshot) BriefValidation {
 		out.Delta.Comparison = nil
 	}
 	out.Status, out.ReasonCode = ev.validationStatus(v)
+	if out.Status == validationPassed && ev.unproven(v, s) {
+		out.ReasonCode = codeChangedSince
+	}
 	return out
 }
 
@@ -134,15 +137,6 @@ func (r run) show(tree string) Run {
 		TestsRun: r.TestsRun, TestsFailed: r.TestsFailed, TestsSkipped: r.TestsSkipped, Stale: r.stale(tree)}
 }
 
-// cases are the unresolved failure identities, those of the newest run first.
-func (ev evidence) cases() []Failure {
-	var out []Failure
-	for _, r := range ev.failures {
-		out = append(out, r.cases()...)
-	}
-	return out
-}
-
 // cases are what failed in a run by name; a run that named nothing is one itself.
 func (r run) cases() []Failure {
 	base := Failure{Kind: event.FailureUnknown, Name: r.name(), TargetID: atom(r.TargetID), EventID: r.id, At: event.FormatTime(r.at),
@@ -166,8 +160,23 @@ func (r run) failure() Failure { return r.cases()[0] }
 
 // told is how a suggestion names a failed run: what it was, and what failed in it.
 func (r run) told() string {
-	if len(r.Failures) == 0 {
-		return r.name()
+	out := r.name()
+	if n := len(r.Failures); n > 0 {
+		out += ": " + r.failure().Name
+		if n > 1 {
+			out += fmt.Sprintf(" and %d more", n-1)
+		}
 	}
-	return strings.Join([]string{r.name(), r.failure().Name}, ": ")
+	if n := r.TestsFailed; n > 0 {
+		out += fmt.Sprintf(" (%s failed)", amount(n, "test"))
+	}
+	return out
+}
+
+// amount is a number of things.
+func amount(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
