@@ -85,7 +85,8 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	m := newModels(dir, f.cfg.HotSessions, srv.logger)
 	srv.models, srv.store, srv.known, srv.tokens, srv.refs, srv.tombstones = m, m.sessions, m.known, m.tokens, m.refs, m.tombstones
 	srv.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: f.cfg.Durability, Reason: f.reason(), Server: srv.instance,
-		Now: time.Now, Logger: srv.logger, Base: m.keeper, Witness: witness(ctx, dir), MaxBytes: f.cfg.LogMaxBytes, ScrubEvery: f.cfg.ScrubInterval, ScrubRate: f.cfg.scrubRate()})
+		Now: time.Now, Logger: srv.logger, Base: m.keeper, Witness: witness(ctx, dir), MaxBytes: f.cfg.LogMaxBytes, ScrubEvery: f.cfg.ScrubInterval, ScrubRate: f.cfg.scrubRate(),
+		Faults: f.faults})
 	if err != nil {
 		return nil, err
 	}

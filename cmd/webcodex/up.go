@@ -24,6 +24,8 @@ type upFlags struct {
 	idleExit          time.Duration
 	// cfg is what a server is started with.
 	cfg effective
+	// faults lets a test stand at the committer's points; nil in the program.
+	faults *eventlog.Faults
 }
 
 func upCommand() command {

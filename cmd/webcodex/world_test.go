@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,19 +37,28 @@ type args = map[string]any
 // newWorld starts everything the way up does, but the process.
 func newWorld(t testing.TB, durability string, change ...func(*Config)) *world {
 	t.Helper()
-	base := t.TempDir()
+	return openWorld(t, t.TempDir(), func(f *upFlags) {
+		f.cfg.Durability = eventlog.Durability(durability)
+		for _, c := range change {
+			c(&f.cfg.Config)
+		}
+	})
+}
+
+// openWorld is newWorld in a directory that may have been one before.
+func openWorld(t testing.TB, base string, change func(*upFlags)) *world {
+	t.Helper()
 	w := &world{t: t, dir: filepath.Join(base, "data"), repo: filepath.Join(base, "alpha"), otherDir: filepath.Join(base, "beta"), said: &strings.Builder{}}
-	if err := os.Mkdir(w.dir, 0o700); err != nil {
+	if err := os.Mkdir(w.dir, 0o700); err == nil {
+		w.git(w.repo)
+		w.git(w.otherDir)
+	} else if !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)
 	}
-	w.git(w.repo)
-	w.git(w.otherDir)
 	s := streams{in: strings.NewReader(""), out: io.Discard, err: w.said}
 	f := upFlags{data: w.dir, asJSON: true, cfg: effective{Config: DefaultConfig()}}
-	f.cfg.Listen, f.cfg.Durability = "127.0.0.1:0", eventlog.Durability(durability)
-	for _, c := range change {
-		c(&f.cfg.Config)
-	}
+	f.cfg.Listen = "127.0.0.1:0"
+	change(&f)
 	srv, err := openServer(context.Background(), s, f, w.dir, w.repo)
 	if err != nil {
 		t.Fatal(err)

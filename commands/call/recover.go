@@ -94,8 +94,8 @@ func (k *Kernel) closeCall(ctx context.Context, id event.SessionID, open session
 func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64) {
 	unknown := Facts{ErrorKind: string(fault.OutcomeUnknown), FailureKind: string(fault.OutcomeUnknown),
 		Effect: event.Effect{State: event.OutcomeUnknown, CommandStarted: true}}
-	if x == nil { // it made no effect on a Runner, only decisions of our own
-		unknown.Effect.CommandStarted = false
+	if x == nil { // it made no effect on a Runner, and a decision of our own may stand
+		unknown.Effect.CommandStarted, unknown.Effect.StateChanged = false, true
 		return unknown, 0
 	}
 	unknown.Effect.StateChanged = wire.Op(x.Op).ChangesFiles()

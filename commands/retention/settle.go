@@ -41,8 +41,8 @@ func Settle(c session.Core) (events []event.Event) {
 
 // unknown is the effect of a call whose end nobody saw.
 func unknown(x *event.Execution) event.Effect {
-	e := event.Effect{State: event.OutcomeUnknown}
-	if x != nil { // else it made no effect on a Runner
+	e := event.Effect{State: event.OutcomeUnknown, StateChanged: true}
+	if x != nil { // else it made no effect on a Runner, and a decision of our own may stand
 		e.CommandStarted, e.StateChanged = true, wire.Op(x.Op).ChangesFiles()
 	}
 	return e
