@@ -14,7 +14,7 @@ func contextArg() *schema.Schema {
 		schema.Opt("resource", schema.Str("SSH resource; not available here.", 1, session.MaxResource)),
 	)
 	s.Description = "Defaults for commands of this Session."
-	return s
+	return s.Fault(fault.InvalidContext) // a member beyond these is no default (EXE-02)
 }
 
 var sessionModeArg = schema.Enum("read_only denies edits and commands; absent: as it is, a new Session normal.", "normal", "read_only")

@@ -99,6 +99,9 @@ func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, t
 	if err := checkNUL(in); err != nil {
 		return call.Result{}, err
 	}
+	if err := checkResource(c, op); err != nil {
+		return call.Result{}, err
+	}
 	if err := in.CheckCwd(); err != nil {
 		return call.Result{}, err
 	}
@@ -127,6 +130,23 @@ func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, t
 	}
 	res.Output = out
 	return res, nil
+}
+
+// checkResource refuses a Session whose commands run on a named resource: what has no shell does
+// not run there (EXE-08, EXE-09), and what has one must not run here instead. No tool of this
+// server names a resource; a log may.
+func checkResource(c *call.Call, op wire.Op) error {
+	if c.Session == nil || c.Session.Context.Resource == "" {
+		return nil
+	}
+	f := fault.New(fault.Unavailable, "this Session runs its commands on a named resource, where %s does not run", c.Tool()).
+		WithReason("unsupported_resource").WithNext("use a Session without a resource")
+	if op == wire.OpShell {
+		f = fault.New(fault.Unavailable, "this Session runs its commands on a named resource, which this server cannot reach").
+			WithReason("resource_unavailable").WithNext("clear it with update_session_context, or use a Session without a resource")
+	}
+	f.ExecutionState = string(event.NotStarted)
+	return f
 }
 
 // scopeOf names what a run with a validating purpose covers; nil for any other.

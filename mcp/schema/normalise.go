@@ -109,6 +109,9 @@ func (s *Schema) unknown(at, path string) error {
 		where = named(path)
 	}
 	e := refuse(at, "%s is not a field of %s", named(at), where)
+	if s.Kind != "" {
+		e.Kind = s.Kind
+	}
 	if len(names) == 0 {
 		return e.WithNext("leave it out; %s takes no fields", where)
 	}
@@ -157,7 +160,7 @@ const (
 // amiss is broken for a value whose kind of refusal has reason codes.
 func (s *Schema) amiss(reason, path, format string, args ...any) error {
 	e := s.broken(path, format, args...)
-	if s.Kind != "" {
+	if s.Kind != "" && s.Type != "object" {
 		e.WithReason(reason)
 	}
 	return e
@@ -166,7 +169,7 @@ func (s *Schema) amiss(reason, path, format string, args ...any) error {
 // broken refuses a missing or out-of-bounds value with the kind that the schema declares.
 func (s *Schema) broken(path, format string, args ...any) *fault.Error {
 	e := refuse(path, format, args...)
-	if s.Kind != "" {
+	if s.Kind != "" && s.Type != "object" {
 		e.Kind = s.Kind
 	}
 	if s.Next != "" {

@@ -34,9 +34,13 @@ type Schema struct {
 	// Terse objects are closed like any other and do not say so: each member of the envelope
 	// stands in every tool of the list.
 	Terse bool
-	// Kind is the error kind of a missing, empty or out-of-bounds value; empty means
-	// invalid_arguments. A wrong type is invalid_arguments always.
+	// Kind is the error kind of a missing, empty or out-of-bounds value, and for an object of a
+	// member that it does not have; empty means invalid_arguments. A wrong type is
+	// invalid_arguments always.
 	Kind fault.Kind
+	// Returned is the error kind of a text that cannot be one that this server made; a missing one
+	// is an argument error like any other.
+	Returned fault.Kind
 	// Next is the step a refusal of a value out of bounds names, e.g. the tool for larger ones.
 	Next string
 }
@@ -86,8 +90,13 @@ func List(desc string, items *Schema, min, max int) *Schema {
 // Bytes adds a byte bound beside the character bound.
 func (s *Schema) Bytes(max int) *Schema { s.MaxBytes = max; return s }
 
-// Fault names the error kind of a missing, empty or out-of-bounds value.
+// Fault names the error kind of a missing, empty or out-of-bounds value, for an object of an
+// unknown member.
 func (s *Schema) Fault(k fault.Kind) *Schema { s.Kind = k; return s }
+
+// Opaque marks a text that this server made and the caller gives back. One that cannot be it is
+// refused with the kind, as malformed or oversized (MSG-13).
+func (s *Schema) Opaque(k fault.Kind) *Schema { s.Returned = k; return s }
 
 // Hint names the step to take where a value is out of bounds (EXE-22).
 func (s *Schema) Hint(next string) *Schema { s.Next = next; return s }
