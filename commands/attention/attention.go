@@ -6,6 +6,7 @@ import (
 
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
+	"webcodex/projections/access"
 	"webcodex/projections/session"
 )
 
@@ -18,11 +19,14 @@ const (
 // Attention is what an answer shows of one Session.
 type Attention struct {
 	SessionID event.SessionID `json:"session_id"`
-	Source    string          `json:"source"`
-	Messages  []Message       `json:"messages"`
+	// SessionRef is the caller's own number of it; left out where it has none. None is given here
+	// (SES-06).
+	SessionRef string    `json:"session_ref,omitempty"`
+	Source     string    `json:"source"`
+	Messages   []Message `json:"messages"`
 	// Open are the messages that ask for an ACK; Acknowledged of them were, by this request, and
 	// Remaining did not fit.
-	Open         int    `json:"open_total"`
+	Open         int    `json:"open_ack_required"`
 	Acknowledged int    `json:"acknowledged"`
 	Remaining    int    `json:"remaining"`
 	AckRef       string `json:"ack_ref"`
@@ -40,25 +44,37 @@ func New(affine Affine) call.Ambient {
 		if !ok || !c.HasScope(call.ScopeRuntimeRead) {
 			return nil // whoever may not read messages is shown none
 		}
-		v, err := c.Sessions().Load(id)
-		if err != nil || v.Core.Lifecycle != session.Active {
+		core, board, err := c.Sessions().LoadBoard(id)
+		if err != nil || core.Lifecycle != session.Active {
 			return nil // it was closed by this very call
 		}
-		members := pending(v.Board)
+		members := pending(board)
 		if len(members) == 0 {
 			return nil
 		}
 		env, who := c.Envelope(), c.Principal.Actor.Principal
 		acked := evidence(members, env.Ack)
-		for m := range readRef(c.Tokens(), who, v.Core, members, env.AckRef) {
+		for m := range readRef(c.Tokens(), who, core, members, env.AckRef) {
 			acked[m] = true
 		}
 		s := pick(members, acked)
 		observe(ctx, c, id, members, acked)
-		return []call.Addition{{Name: "session_attention", Value: Attention{SessionID: id, Source: source, Messages: append([]Message{}, s.shown...),
-			Open: len(members), Acknowledged: s.acknowledged, Remaining: s.left,
-			AckRef: makeRef(c.Tokens(), who, v.Core, members, s.set)}}}
+		return []call.Addition{{Name: "session_attention", Value: Attention{SessionID: id, SessionRef: numbered(ctx, c, core), Source: source,
+			Messages: append([]Message{}, s.shown...), Open: len(members), Acknowledged: s.acknowledged, Remaining: s.left,
+			AckRef: makeRef(c.Tokens(), who, core, members, s.set)}}}
 	}
+}
+
+// numbered is the ref that the caller has of a Session already.
+func numbered(ctx context.Context, c *call.Call, core session.Core) string {
+	if c.Refs() == nil {
+		return ""
+	}
+	n, err := c.Refs().Find(ctx, c.Principal.Actor.Principal, event.RefSession, access.SessionTarget(core.ID, core.Nonce))
+	if err != nil || n == 0 {
+		return ""
+	}
+	return event.RefSession.Ref(n)
 }
 
 // sessionOf is the one Session whose messages are shown: the explicit recorder always, and only
@@ -95,11 +111,11 @@ func observe(ctx context.Context, c *call.Call, id event.SessionID, members []*s
 		return
 	}
 	_, _ = c.Note(ctx, event.SessionAggregate(id), func(time.Time) ([]event.Event, error) {
-		v, err := c.Sessions().Load(id)
-		if err != nil || v.Core.Lifecycle != session.Active {
+		core, board, err := c.Sessions().LoadBoard(id)
+		if err != nil || core.Lifecycle != session.Active {
 			return nil, err
 		}
-		if ids := fresh(pending(v.Board), acked); len(ids) > 0 {
+		if ids := fresh(pending(board), acked); len(ids) > 0 {
 			return []event.Event{event.MessagesAcknowledged{Messages: ids}}, nil
 		}
 		return nil, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,42 @@ func TestARefStandsForWhatWasAckedAndWhatWasShown(t *testing.T) {
 	shows(t, see(e, w, ""), m1, m2) // nothing is remembered for the next request
 	only := see(e, w, both.AckRef, m2)
 	shows(t, only)
+}
+
+// Attention has these members and no others. A caller that has a number of the Session is told it;
+// one that has none gets none by this.
+//
+// Covers: ACK-02, ACK-21, SES-06
+func TestAttentionIsClosedAndSmall(t *testing.T) {
+	e := env(t, nil)
+	w := work(e)
+	post(e, w, "first")
+	colleague := calltest.Owner()
+	colleague.Actor.Principal = strings.Repeat("b", 64)
+	for name, tc := range map[string]struct {
+		who  call.Principal
+		want string
+	}{
+		"with a ref": {calltest.Owner(), "ack_ref acknowledged messages open_ack_required remaining session_id session_ref source"},
+		"without":    {colleague, "ack_ref acknowledged messages open_ack_required remaining session_id source"},
+	} {
+		for range 2 {
+			resp, err := e.CallWith(t.Context(), tc.who, reads, obj{"project": calltest.Alpha.String()}, call.Envelope{Record: string(w)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out struct {
+				Attention obj `json:"session_attention"`
+			}
+			if err := json.Unmarshal(resp.Output, &out); err != nil {
+				t.Fatal(err)
+			}
+			members := strings.Join(slices.Sorted(maps.Keys(out.Attention)), " ")
+			if ref, ok := out.Attention["session_ref"]; members != tc.want || ok && ref != "~s1" || out.Attention["open_ack_required"] != 1.0 {
+				t.Errorf("%s: %v", name, out.Attention)
+			}
+		}
+	}
 }
 
 // However many messages there are, one value comes to stand for all of them; what does not fit
