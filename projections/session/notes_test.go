@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -124,7 +123,7 @@ func TestReportsFromOutside(t *testing.T) {
 	}
 }
 
-func encoded(t testing.TB, v any) string {
+func encoded(t rapid.TB, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -183,74 +182,6 @@ func drawReports(t *rapid.T) *ExternalReports {
 			Status: "unknown", ReceivedAt: fmt.Sprintf("2026-03-01T12:00:%02d.000Z", 59-i*rapid.IntRange(1, 9).Draw(t, "apart"))})
 	}
 	return r
-}
-
-// Of any Session the brief is within its bytes, the same for the same log, also where the log is
-// read again or the rows are; and nothing was taken from it out of turn.
-//
-// Covers: HND-07, HND-10, HND-32, HND-33, HND-34
-func TestBriefsOfAnySession(tb *testing.T) {
-	n, shrunk, most := 0, 0, 200
-	if os.Getenv("WEBCODEX_SOAK") != "" {
-		most = 1000
-	}
-	for n < most && !tb.Failed() { // rapid draws fewer at once
-		rapid.Check(tb, func(t *rapid.T) {
-			n++
-			h := drawHistory(t, 25)
-			s := all()
-			s.External, s.SessionChanged = drawReports(t), rapid.Bool().Draw(t, "changed")
-			v := h.view()
-			b := briefOf(v, s)
-			raw, err := json.Marshal(b)
-			if err != nil || len(raw) > MaxBriefBytes || !utf8.Valid(raw) {
-				t.Fatalf("%d bytes, %v", len(raw), err)
-			}
-			again, err := h.store().Load(h.id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if second, err := json.Marshal(briefOf(again, s)); err != nil || !bytes.Equal(raw, second) {
-				t.Fatalf("not the same again: %v\n%s\n%s", err, raw, second)
-			}
-			whole := wholeBrief(v, gather(v), s)
-			if size(whole) > MaxBriefBytes {
-				shrunk++
-			}
-			inTurn(t, whole, b)
-		})
-	}
-	if shrunk == 0 {
-		tb.Error("no brief had to be reduced: the test shows nothing")
-	}
-}
-
-// inTurn checks that a section only shrank when all before it were empty, and that counts of
-// what was taken stand.
-func inTurn(t *rapid.T, whole, b Brief) {
-	for _, x := range []*Brief{&whole, &b} {
-		for _, e := range []**Excerpt{&x.Task.Root, &x.Task.Latest} {
-			if *e == nil {
-				*e = &Excerpt{}
-			}
-		}
-	}
-	was, now := sections(whole), sections(b)
-	for i := range now {
-		for j := range i {
-			if now[i] < was[i] && now[j] > 0 {
-				t.Fatalf("section %d shrank while %d still holds %d", i, j, now[j])
-			}
-		}
-	}
-	if *b.Task.Decisions.Total != *whole.Task.Decisions.Total || *b.Task.Progress.Total != *whole.Task.Progress.Total ||
-		b.Task.Decisions.Returned != len(b.Task.Decisions.Items) || b.Task.Progress.Truncated != (len(b.Task.Progress.Items) < *b.Task.Progress.Total) {
-		t.Fatalf("counts of notes lie: %+v %+v", b.Task.Decisions, b.Task.Progress)
-	}
-	if !reflect.DeepEqual(b.Attention, whole.Attention) || !reflect.DeepEqual(b.Basis, whole.Basis) || b.Progress.State != whole.Progress.State ||
-		b.Validation.Status != whole.Validation.Status || b.Session != whole.Session && !reflect.DeepEqual(b.Session, whole.Session) {
-		t.Fatal("what always stays was changed")
-	}
 }
 
 // The largest Session there is: the whole tail of long arguments, and a full board of the longest
