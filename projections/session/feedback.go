@@ -99,9 +99,10 @@ func newFeedback(v View, ev evidence, s Snapshot, paths int) Feedback {
 	return f
 }
 
-// suggested puts a concrete failure first, and names it (CON-07).
+// suggested puts a concrete failure first, and names it (CON-07). The working tree is no part of a
+// feedback, so nothing is said of it where it was not looked at.
 func suggested(v View, ev evidence, s Snapshot) []Action {
-	b := Brief{Workspace: briefWorkspace(s), Validation: briefValidation(v, ev, s)}
+	b := Brief{Validation: briefValidation(v, ev, s), Attention: newAttention(v, s)}
 	all := nextActions(v, ev, s, b)
 	if s.IncludeValidation && len(ev.failures) > 0 {
 		f := ev.failures[0]

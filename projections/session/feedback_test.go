@@ -131,3 +131,26 @@ func TestAFeedbackIsNoVerdict(t *testing.T) {
 		t.Errorf("%+v", fresh)
 	}
 }
+
+// What waits on the board is suggested too. A start looks at the working tree beside its feedback,
+// which does not say that something was left out.
+//
+// Covers: CON-01, CON-06
+func TestSuggestionsKnowTheBoard(t *testing.T) {
+	h := began("board")
+	h.read("a.go")
+	start := Snapshot{IncludeValidation: true}
+	tools := func() (out []string) {
+		for _, a := range NewFeedback(h.view(), start, FeedbackPathsStart).Suggested {
+			out = append(out, a.Tool)
+		}
+		return out
+	}
+	if got := tools(); !slices.Equal(got, []string{"work_on_project"}) {
+		t.Errorf("%v", got)
+	}
+	h.post(event.MessageTodo, "look at b.go")
+	if got := tools(); !slices.Equal(got, []string{"read_session_discussion", "work_on_project"}) {
+		t.Errorf("%v", got)
+	}
+}
