@@ -18,7 +18,8 @@ var completeSessionMessage = Tool{
 		schema.Req("message_id", messageIDArg),
 		schema.Req("answer", schema.Str("The result, for whoever asked.", 1, board.MaxText).Fault(fault.InvalidMessage).ForReading()),
 		schema.Req("completion_key", schema.Str("Your own key of this completion; keep it for retries.", 1, board.MaxKey)),
-		schema.Req("expected_assignment_fence", schema.Str("assignment_fence as get_session_assignment gave it.", 1, 48).Match(board.FenceForm)),
+		schema.Req("expected_assignment_fence", schema.Str("assignment_fence as get_session_assignment gave it.", 1, board.FenceChars).Match(board.FenceForm).
+			Opaque(fault.InvalidFence)),
 		schema.Opt("tags", messageTagsArg),
 		schema.Opt("priority", priorityArg),
 	),

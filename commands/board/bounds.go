@@ -33,6 +33,7 @@ const (
 	// can hold (MSG-30).
 	MaxReplies    = 50
 	MaxReplyBytes = 64 << 10
-	// FenceForm is that of an assignment fence (MSG-30).
-	FenceForm = "^" + fencePrefix + "[A-Za-z0-9_-]{43}$"
+	// FenceForm is that of an assignment fence, FenceChars its length (MSG-30).
+	FenceForm  = "^" + fencePrefix + "[A-Za-z0-9_-]{43}$"
+	FenceChars = len(fencePrefix) + token.FingerprintChars
 )

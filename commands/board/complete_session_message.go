@@ -78,9 +78,8 @@ func completeMessage(ctx context.Context, c *call.Call) (call.Result, error) {
 // complete is the answer as it is stored, but for its ids and its author.
 func (in CompleteIn) complete(id event.SessionID) (d Complete, err error) {
 	d.Todo, d.Fence = event.MessageID(in.MessageID), in.Fence
-	if in.Fence == "" {
-		return d, fault.New(fault.InvalidArguments, "a completion needs the fence of the assignment it answers").
-			WithField("expected_assignment_fence").WithNext("call get_session_assignment and pass its assignment_fence")
+	if err := fenced(in.Fence); err != nil {
+		return d, err
 	}
 	if d.Text, err = said("answer", in.Answer); err != nil {
 		return d, err

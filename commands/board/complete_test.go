@@ -68,6 +68,34 @@ func TestCompletionAndItsReplay(t *testing.T) {
 		"expected_assignment_fence": a["expected_assignment_fence"]}, fault.InvalidMessage)
 }
 
+// A text that cannot be a fence has an error of its own; one that could be, and is not this
+// assignment's, is stale. Neither changes anything.
+//
+// Covers: MSG-32, MSG-48
+func TestFencesThatAreNone(t *testing.T) {
+	w := newWorld(t)
+	a := w.completion(w.todo(), "key")
+	fence := a["expected_assignment_fence"].(string)
+	for name, tc := range map[string]struct {
+		fence  string
+		kind   fault.Kind
+		reason string
+	}{
+		"truncated": {fence[:47], fault.InvalidFence, "malformed"}, "extended": {fence + "A", fault.InvalidFence, "oversized"},
+		"another prefix": {"wsa2_" + fence[5:], fault.InvalidFence, "malformed"}, "the prefix in capitals": {"WSA1_" + fence[5:], fault.InvalidFence, "malformed"},
+		"a line break inside": {fence[:20] + "\n" + fence[21:], fault.InvalidFence, "malformed"}, "a line break at the end": {fence[:47] + "\n", fault.InvalidFence, "malformed"},
+		"padded": {fence[:47] + "=", fault.InvalidFence, "malformed"}, "re-encoded": {fence[:46] + "+/", fault.InvalidFence, "malformed"},
+		"193 bytes": {strings.Repeat("A", 193), fault.InvalidFence, "oversized"}, "a token": {w.observe("", nil).Token, fault.InvalidFence, "oversized"},
+		"in capitals": {fence[:5] + strings.ToUpper(fence[5:]), fault.FenceStale, ""}, "made up": {"wsa1_" + strings.Repeat("A", 43), fault.FenceStale, ""},
+	} {
+		b := w.on(a)
+		b["expected_assignment_fence"] = tc.fence
+		if f := w.refuse(&board.CompleteMessage, b, tc.kind); f.Reason != tc.reason || f.Field != "expected_assignment_fence" || f.StateChanged {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
 // A reply between assignment and completion: the first try changes nothing and shows the
 // assignment as it is, the second stands. A foreign fence never helps.
 //

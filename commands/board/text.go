@@ -1,6 +1,7 @@
 package board
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,25 @@ func keyed(field, domain string, id event.SessionID, key string) (string, error)
 		return "", fault.New(fault.InvalidArguments, "%s has 1 to %d characters", field, MaxKey).WithField(field)
 	}
 	return token.Digest(domain, string(id), key), nil
+}
+
+// formOfFence is FenceForm; a text of another form is no fence of anything.
+var formOfFence = regexp.MustCompile(FenceForm)
+
+// fenced checks the form of a fence. Whether it is the assignment's is decided on the board.
+func fenced(fence string) error {
+	f := fault.New(fault.InvalidFence, "this is no assignment fence")
+	switch {
+	case fence == "":
+		f = fault.New(fault.InvalidArguments, "a completion needs the fence of the assignment it answers")
+	case len(fence) > FenceChars:
+		f.WithReason("oversized")
+	case !formOfFence.MatchString(fence):
+		f.WithReason("malformed")
+	default:
+		return nil
+	}
+	return f.WithField("expected_assignment_fence").WithNext("call get_session_assignment and pass its assignment_fence")
 }
 
 // payload hashes what was posted under a delivery key; who posted it is no part.

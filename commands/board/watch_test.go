@@ -109,7 +109,7 @@ func TestTokensThatAreNone(t *testing.T) {
 	if o := w.observe(future, nil); len(o.Messages) != 0 || before != 2 {
 		t.Errorf("%+v at %d", o, before)
 	}
-	w.refuse(&board.CompleteMessage, args{"message_id": w.todo(), "answer": "x", "completion_key": "k", "expected_assignment_fence": token}, fault.FenceStale)
+	w.refuse(&board.CompleteMessage, args{"message_id": w.todo(), "answer": "x", "completion_key": "k", "expected_assignment_fence": token}, fault.InvalidFence)
 	w.refuse(&board.ObserveMessages, args{"wait_secs": 5}, fault.InvalidArguments)
 	for _, secs := range []int{0, 61, -1} {
 		w.refuse(&board.ObserveMessages, args{"after_observation_token": token, "wait_secs": secs}, fault.InvalidArguments)

@@ -49,6 +49,7 @@ const (
 	UnknownPeer            Kind = "unknown_peer"
 	NotTodo                Kind = "session_message_not_todo"
 	AlreadyCompleted       Kind = "already_completed"
+	InvalidFence           Kind = "invalid_assignment_fence"
 	FenceStale             Kind = "assignment_fence_stale"
 	IdempotencyConflict    Kind = "idempotency_conflict" // the key stands for something else
 	InvalidObservation     Kind = "invalid_observation_token"
@@ -157,7 +158,7 @@ func defaultRecovery(k Kind) Recovery {
 	switch k {
 	case InvalidArguments, InvalidInstruction, InvalidContext, UnknownTool, UnknownSessionID, UnknownSessionRef, UnknownProject,
 		UnknownProjectRef, UnknownJob, SessionProjectMismatch, InvalidPath, CommandSpawnFailed, InvalidMessage, UnknownMessage, UnknownPeer, NotTodo,
-		IdempotencyConflict, InvalidObservation:
+		IdempotencyConflict, InvalidObservation, InvalidFence:
 		return FixArguments
 	case EditConflict, AlreadyCompleted, FenceStale:
 		return ReRead

@@ -84,8 +84,11 @@ func (k *Keys) Open(use string, binding []string, token string) ([]byte, error) 
 	return body, nil
 }
 
-// Fingerprint is an HMAC over the parts, told apart wherever they begin and end, as 43
-// characters of base64url. Two that are to be compared are compared with Equal.
+// FingerprintChars of one: 256 bits in base64url.
+const FingerprintChars = 43
+
+// Fingerprint is an HMAC over the parts, told apart wherever they begin and end, as
+// FingerprintChars characters of base64url. Two that are to be compared are compared with Equal.
 func (k *Keys) Fingerprint(use string, parts ...string) string {
 	h := hmac.New(sha256.New, k.mac)
 	h.Write(joined(use, parts))

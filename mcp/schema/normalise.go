@@ -157,10 +157,22 @@ const (
 	reasonLong    = "too_long"
 )
 
+// Reason codes of opaque texts.
+const (
+	reasonMalformed = "malformed"
+	reasonOversized = "oversized"
+)
+
 // amiss is broken for a value whose kind of refusal has reason codes.
 func (s *Schema) amiss(reason, path, format string, args ...any) error {
 	e := s.broken(path, format, args...)
-	if s.Kind != "" && s.Type != "object" {
+	switch {
+	case s.Returned != "" && reason != reasonMissing:
+		e.Kind, e.Reason = s.Returned, reasonMalformed
+		if reason == reasonLong {
+			e.Reason = reasonOversized
+		}
+	case s.Kind != "" && s.Type != "object":
 		e.WithReason(reason)
 	}
 	return e

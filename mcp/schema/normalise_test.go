@@ -193,3 +193,25 @@ func FuzzNormalise(f *testing.F) {
 		}
 	})
 }
+
+// A text of ours that comes back otherwise has an error kind of its own and says how; a missing
+// one is an argument error like any other.
+//
+// Covers: MSG-13, MSG-31
+func TestOpaqueTextsAreRefusedAsSuch(t *testing.T) {
+	s := schema.Object(schema.Req("fence", schema.Str("", 1, 6).Match(`^a[0-9]{5}$`).Opaque(fault.InvalidFence)))
+	for in, want := range map[string]fault.Error{
+		`{"fence":""}`:         {Kind: fault.InvalidFence, Reason: "malformed"},
+		`{"fence":"b12345"}`:   {Kind: fault.InvalidFence, Reason: "malformed"},
+		`{"fence":"a1234\n"}`:  {Kind: fault.InvalidFence, Reason: "malformed"},
+		`{"fence":"a12345\n"}`: {Kind: fault.InvalidFence, Reason: "oversized"},
+		`{"fence":7}`:          {Kind: fault.InvalidArguments},
+		`{"fence":null}`:       {Kind: fault.InvalidArguments},
+		`{}`:                   {Kind: fault.InvalidArguments},
+	} {
+		_, err := s.Normalise(json.RawMessage(in))
+		if f := fault.As(err); f == nil || f.Kind != want.Kind || f.Reason != want.Reason || f.Field != "fence" {
+			t.Errorf("%s: %+v", in, f)
+		}
+	}
+}

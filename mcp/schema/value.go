@@ -108,7 +108,7 @@ func (s *Schema) text(out *bytes.Buffer, raw []byte, path string) error {
 		return s.amiss(reasonLong, path, "%s must have at most %d bytes of UTF-8", named(path), s.MaxBytes)
 	}
 	if s.Pattern != "" && !compiled(s.Pattern).MatchString(text) {
-		return s.broken(path, "%s does not have the form %s", named(path), s.Pattern)
+		return s.amiss("", path, "%s does not have the form %s", named(path), s.Pattern)
 	}
 	out.Write(raw)
 	return nil
