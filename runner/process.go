@@ -32,7 +32,7 @@ func readProcess(o wire.Offer) (wire.ProcessIn, *fault.Error) {
 	if err := json.Unmarshal(o.Body, &in); err != nil {
 		return in, fault.Wrap(err, fault.RunnerRefused, "the Runner could not read the request").WithReason("malformed")
 	}
-	total := len(in.Executable)
+	total := 0
 	for _, a := range in.Args {
 		total += len(a)
 		if len(a) > wire.MaxArgBytes {
@@ -42,7 +42,7 @@ func readProcess(o wire.Offer) (wire.ProcessIn, *fault.Error) {
 	switch {
 	case len(in.Executable) > wire.MaxExecutableBytes:
 		return in, tooLarge("executable", "the executable's name has more than %d bytes", wire.MaxExecutableBytes)
-	case len(in.Args) > wire.MaxArgs || total > wire.MaxArgvBytes+wire.MaxExecutableBytes:
+	case len(in.Args) > wire.MaxArgs || total > wire.MaxArgvBytes:
 		return in, tooLarge("args", "the arguments are more than %d, or have more than %d bytes together", wire.MaxArgs, wire.MaxArgvBytes)
 	case len(in.Command) > wire.MaxCommandWire:
 		return in, tooLarge("command", "the command has more than %d bytes on the wire", wire.MaxCommandWire)

@@ -210,7 +210,7 @@ func TestTheRunnerChecksForItself(t *testing.T) {
 		"executable":  {op: wire.OpProcess, in: wire.ProcessIn{Executable: strings.Repeat("x", 1025)}, reason: "too_large"},
 		"257 args":    {op: wire.OpProcess, in: wire.ProcessIn{Executable: "true", Args: make([]string, 257)}, reason: "too_large"},
 		"an argument": {op: wire.OpProcess, in: wire.ProcessIn{Executable: "true", Args: []string{strings.Repeat("x", 8193)}}, reason: "too_large"},
-		"all args":    {op: wire.OpProcess, in: wire.ProcessIn{Executable: "true", Args: []string{strings.Repeat("x", 8192), strings.Repeat("x", 8192), strings.Repeat("x", 700)}}, reason: "too_large"},
+		"all args":    {op: wire.OpProcess, in: wire.ProcessIn{Executable: "true", Args: []string{strings.Repeat("x", 8000), strings.Repeat("x", 8000), "x"}}, reason: "too_large"},
 		"stdin":       {op: wire.OpProcess, in: wire.ProcessIn{Executable: "true", Stdin: strings.Repeat("x", 64<<10+1)}, reason: "too_large"},
 		"cwd":         {op: wire.OpProcess, in: wire.ProcessIn{Executable: "true", Cwd: strings.Repeat("x", 1025)}, reason: "too_large"},
 		"NUL":         {op: wire.OpProcess, in: wire.ProcessIn{Executable: "true", Args: []string{"a\x00b"}}, reason: "nul"},

@@ -33,7 +33,8 @@ func (r *Runner) form(c *proc.Command, op wire.Op, in wire.ProcessIn) (clean fun
 	clean = func() {}
 	switch op {
 	case wire.OpShell:
-		c.Executable, c.Args = in.Shell, []string{"-c", in.Command}
+		// A text that begins with a dash is a command too, no option.
+		c.Executable, c.Args = in.Shell, []string{"-c", "--", in.Command}
 	case wire.OpScript:
 		i := interpreters[in.Language]
 		file, err := r.scripts.write(in.Script, i.extension)

@@ -61,7 +61,7 @@ func find(name, dir, path string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		at := name
 		if !filepath.IsAbs(name) {
-			at = filepath.Join(dir, name)
+			at = dir + "/" + name // not joined: what .. means is the opened directory's matter
 		}
 		return name, runnable(at)
 	}
