@@ -8,9 +8,11 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"webcodex/commands/board"
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/internal/redact"
 	"webcodex/internal/token"
 	"webcodex/mcp/schema"
 )
@@ -166,7 +168,7 @@ func (s *Server) envelope(a around, args json.RawMessage) (call.Envelope, error)
 	for _, id := range a.ack[:min(len(a.ack), call.MaxAcks)] {
 		env.Ack = append(env.Ack, event.MessageID(id))
 	}
-	board, err := boardOf(a, args)
+	target, err := boardOf(a, args)
 	if err != nil {
 		return call.Envelope{}, err
 	}
@@ -179,16 +181,17 @@ func (s *Server) envelope(a around, args json.RawMessage) (call.Envelope, error)
 		}
 	}
 	if a.Resolve != nil {
-		m, err := s.mutation(resolveControl, map[string]any{"session_id": board, "message_id": a.Resolve.MessageID, "resolution": a.Resolve.Resolution})
+		m, err := s.mutation(resolveControl, map[string]any{"session_id": target, "message_id": a.Resolve.MessageID, "resolution": a.Resolve.Resolution})
 		if err != nil {
 			return call.Envelope{}, err
 		}
 		env.Before = append(env.Before, m)
 	}
 	if a.Reply != nil {
-		// The same words to the same message are the same reply, however often they are sent (CTL-10).
-		key := token.Digest("webcodex.envelope-reply.v1", a.Reply.ReplyTo, a.Reply.Message)
-		m, err := s.mutation(replyControl, map[string]any{"session_id": board, "kind": string(event.MessageAnswer),
+		// The same words to the same message are the same reply, however often they are sent
+		// (CTL-10). They are taken as they are stored: no hash of a secret lies in the log.
+		key := token.Digest("webcodex.envelope-reply.v1", a.Reply.ReplyTo, redact.Text(a.Reply.Message, board.MaxText))
+		m, err := s.mutation(replyControl, map[string]any{"session_id": target, "kind": string(event.MessageAnswer),
 			"reply_to": a.Reply.ReplyTo, "message": a.Reply.Message, "delivery_key": key})
 		if err != nil {
 			return call.Envelope{}, err

@@ -297,3 +297,24 @@ func TestTheManifestExplainsTheEnvelope(t *testing.T) {
 		}
 	}
 }
+
+// A reply is told apart by its words as they are stored, so that nothing in the log depends on a
+// secret in it.
+//
+// Covers: CTL-10
+func TestAReplyIsKeyedByItsStoredWords(t *testing.T) {
+	r := catalogueRig(t)
+	c := r.connect(Modern)
+	w := started(t, c)
+	q := posted(t, c, w, "question", "which token?")
+	send := func(text string) controlled {
+		return controlOf(t, callTool(t, c, "list_projects", object{envelopeName: object{"record": w, "reply": object{"reply_to": q, "message": text}}}))["reply"]
+	}
+	first := send("use ghp_R4nD0mT0kenValue1234567890abcdefAB")
+	for text, replayed := range map[string]bool{"use ghp_R4nD0mT0kenValue1234567890abcdefAB": true, "use ghp_0therT0kenValue1234567890abcdefAB": true, "use none": false} {
+		got := send(text)
+		if !got.Success || got.Output["replayed"] != replayed || (got.Output["message_id"] == first.Output["message_id"]) != replayed {
+			t.Errorf("%q: %+v after %+v", text, got, first)
+		}
+	}
+}

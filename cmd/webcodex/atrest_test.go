@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // markers are secrets as they occur, each with a part that must be nowhere afterwards.
@@ -50,40 +51,64 @@ func TestNoSecretIsAtRest(t *testing.T) {
 		w.call("write_project_file", with(p, args{"path": "secret.txt", "content": text, "overwrite": true}))
 		w.call("delete_project_files", with(p, args{"paths": []string{"secret.txt"}}))
 		w.call("read_git_diff", with(p, args{"base_commit": text}))
+		on := args{"session_id": s.SessionID}
+		m := must[beside](w, "post_session_message", with(on, args{"kind": "decision", "message": "so " + text, "tags": []string{text[:min(len(text), 60)]}, "delivery_key": text})).MessageID
+		w.call("post_session_message", with(on, args{"kind": text, "message": text}))
+		w.call("resolve_session_message", with(on, args{"message_id": m, "resolution": "is " + text}))
+		w.call("read_files", with(p, args{"items": []args{{"path": "add.go"}}, "_wc": args{"record": s.SessionID, "ack_ref": text, "ack": []string{text},
+			"context": []string{text}, "reply": args{"reply_to": m, "message": "re " + text}}}))
+		w.call("record_external_observation", with(p, args{"adapter_id": strings.Repeat("a", 64), "event_id": strings.Repeat("b", 64), "tool": text, "status": "failed"}))
 	}
-	var hay [][]byte
-	names := []string{"what the server said"}
-	hay = append(hay, []byte(w.said.String()))
+	hay := w.atRest()
+	for _, secret := range markers {
+		for name, b := range hay {
+			if form, at := lies(b, secret); at >= 0 {
+				t.Errorf("%q is in %s: …%s…", form, name, around(b, at))
+			}
+		}
+	}
+}
+
+// atRest is every file of the data directory by its name in it, once the read models have all
+// that is in the log, and what the server said.
+func (w *world) atRest() map[string][]byte {
+	w.t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		c, err := w.srv.models.keeper.Checkpoint()
+		if err == nil && c.Seq == w.srv.log.Status().Seq {
+			break
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("the read models stand at %d of %d: %v", c.Seq, w.srv.log.Status().Seq, err)
+		}
+	}
+	hay, total := map[string][]byte{"what the server said": []byte(w.said.String())}, 0
 	err := filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		names, hay = append(names, path[len(w.dir):]), append(hay, b)
-		return nil
+		name, _ := filepath.Rel(w.dir, path)
+		hay[name], total = b, total+len(b)
+		return err
 	})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	total := 0
-	for _, b := range hay {
-		total += len(b)
+	if total < 50_000 || len(hay["state.db"]) == 0 || len(hay["state.db-wal"]) == 0 {
+		w.t.Fatalf("only %d bytes were searched", total)
 	}
-	if total < 50_000 {
-		t.Fatalf("only %d bytes were searched", total)
-	}
-	for _, secret := range markers {
-		for _, form := range forms(secret) {
-			for i, b := range hay {
-				if at := bytes.Index(b, []byte(form)); at >= 0 {
-					t.Errorf("%q is in %s: …%s…", form, names[i], around(b, at))
-				}
-			}
+	return hay
+}
+
+// lies is where a text or its base64 lies in b; -1: nowhere.
+func lies(b []byte, text string) (form string, at int) {
+	for _, form := range forms(text) {
+		if at := bytes.Index(b, []byte(form)); at >= 0 {
+			return form, at
 		}
 	}
+	return "", -1
 }
 
 // forms are a secret as it is and its base64 at each alignment, without the edges that
