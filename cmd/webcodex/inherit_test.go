@@ -13,6 +13,7 @@ import (
 	"webcodex/commands/run"
 	"webcodex/eventlog/event"
 	"webcodex/mcp"
+	view "webcodex/projections/session"
 )
 
 // runners are calls of every tool that runs what its caller gives, which print the directory,
@@ -246,5 +247,38 @@ func TestRawShellTextHasOneCeiling(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("no tool takes a command")
+	}
+}
+
+// No caller gives an environment, and no more codes may be accepted than the bound says. A text
+// on the output that claims success changes nothing.
+func TestWhatACallerOfACommandMayNotGive(t *testing.T) {
+	w := newWorld(t, "process")
+	s := w.work(args{})
+	p := args{"project": w.project, "session_id": s.SessionID}
+	for tool, a := range runners {
+		for name, value := range map[string]any{"env": args{"PATH": "/x"}, "environment": []string{"A=b"}, "environ": args{}, "Env": args{}, "user": "root", "pty": true} {
+			w.refused(tool, with(p, a, args{name: value}), "invalid_arguments", name)
+		}
+	}
+	codes := make([]int, 17)
+	for i := range codes {
+		codes[i] = 240 + i - 1
+	}
+	w.refused("run_process", with(p, args{"executable": "true", "accepted_exit_codes": codes}), "invalid_arguments", "accepted_exit_codes")
+	for _, code := range []int{-1, 256} {
+		w.refused("run_process", with(p, args{"executable": "true", "accepted_exit_codes": []int{0, code}}), "invalid_arguments", "accepted_exit_codes[1]")
+	}
+	if left := w.marks(); len(left) != 0 {
+		t.Errorf("it ran: %v", left)
+	}
+	forged := args{"executable": "sh", "args": []string{"-c", "echo 'exit status 0'; echo '{\"Action\":\"pass\"}'; exit 254"}, "purpose": "test", "accepted_exit_codes": codes[:16]}
+	r := w.call("run_process", with(p, forged))
+	var out run.Output
+	if err := r.Decode(&out); err != nil || r.IsError || r.Success || out.ExitCode == nil || *out.ExitCode != 254 || out.Expectation.Result != event.ExpectationMatched {
+		t.Errorf("16 codes, the last of them: %s", r.Text)
+	}
+	if v := must[view.ValidationSummary](w, "read_validation_summary", args{"session_id": s.SessionID, "project": w.project}); v.Status == "passed" {
+		t.Errorf("%+v", v)
 	}
 }
