@@ -78,7 +78,12 @@ func gather(v View) evidence {
 				ev.runs = append(ev.runs, runOf(v, it, e.Call, e.Tool, e.Expectation, e.FailureKind, *e.Validation))
 			}
 		case KindValidationJobDone:
-			if e, ok := it.Event().(event.ExecutionFinished); ok && e.Validation != nil {
+			e, ok := it.Event().(event.ExecutionFinished)
+			if !ok {
+				continue
+			}
+			ev.expected.classified(e.Expectation)
+			if e.Validation != nil {
 				ev.runs = append(ev.runs, runOf(v, it, e.Call, e.Tool, e.Expectation, e.FailureKind, *e.Validation))
 			}
 		case KindToolCallStarted, KindSessionClosed, KindContextUpdated: // say nothing about what was tried or tested

@@ -132,6 +132,28 @@ func TestAFeedbackIsNoVerdict(t *testing.T) {
 	}
 }
 
+// A validating Job is held against what was expected of it when it has ended, not when it was accepted.
+//
+// Covers: EXE-35, EXE-28
+func TestJobsAreCountedByTheirEnds(t *testing.T) {
+	h := began("jobs")
+	for i, result := range []string{event.ExpectationMatched, event.UnexpectedFailure, event.ExpectationMismatch, event.UnexpectedSuccess, event.ExpectationNone} {
+		x := execution(i + 1)
+		id := h.callID()
+		h.commit(event.ToolCallStarted{Call: id, Tool: "run_shell", Execution: x})
+		h.commit(event.ToolCallFinished{Call: id, Tool: "run_shell", Status: event.StatusSucceeded, Execution: x.ID, Promoted: true, Expectation: event.ExpectationNone})
+		if i == 0 {
+			if got := NewFeedback(h.view(), all(), 9).Attempt.Expected; got != (Expected{}) {
+				t.Errorf("accepted: %+v", got)
+			}
+		}
+		h.commit(event.ExecutionFinished{Execution: x.ID, Call: id, Tool: "run_shell", Expectation: result, Validation: &event.Validation{}})
+	}
+	if got := NewFeedback(h.view(), all(), 9).Attempt.Expected; got != (Expected{1, 1, 1, 1}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // What waits on the board is suggested too. A start looks at the working tree beside its feedback,
 // which does not say that something was left out.
 //

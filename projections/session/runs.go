@@ -195,7 +195,14 @@ type Expected struct {
 }
 
 func (x *Expected) add(e *event.ToolCallFinished) {
-	switch e.Expectation {
+	if !x.classified(e.Expectation) { // by a program that did not, or no run
+		x.UnexpectedFailures += one(e.Status == event.StatusFailed && traitsOf(e.Tool).shell)
+	}
+}
+
+// classified counts the end of a call or of a Job by its expectation result; false: it has none.
+func (x *Expected) classified(result string) bool {
+	switch result {
 	case event.ExpectationMatched:
 		x.ExpectedFailures++
 	case event.ExpectationMismatch:
@@ -204,7 +211,8 @@ func (x *Expected) add(e *event.ToolCallFinished) {
 		x.UnexpectedSuccesses++
 	case event.UnexpectedFailure:
 		x.UnexpectedFailures++
-	default: // of a program that did not classify yet, or no run
-		x.UnexpectedFailures += one(e.Status == event.StatusFailed && traitsOf(e.Tool).shell)
+	default:
+		return false
 	}
+	return true
 }
