@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,7 +35,7 @@ prints one line for each message, and again for each that has changed.`,
 				if err != nil {
 					return err
 				}
-				b := &boardWindow{id: id, out: s.out, asJSON: *asJSON, shown: map[event.MessageID]string{}}
+				b := &boardWindow{id: id, out: s.out, asJSON: *asJSON, shown: map[event.MessageID][sha256.Size]byte{}}
 				if err = b.open(ctx, dir); err != nil {
 					return err
 				}
@@ -53,9 +55,13 @@ type boardWindow struct {
 	id     event.SessionID
 	out    io.Writer
 	asJSON bool
-	// shown is what was printed of each message last.
-	shown map[event.MessageID]string
+	// shown is what was printed of each message last, as a hash. It is cut to the messages that
+	// are retained when it grows beyond maxShown.
+	shown map[event.MessageID][sha256.Size]byte
 }
+
+// maxShown is several boards.
+const maxShown = 1000
 
 func (b *boardWindow) open(ctx context.Context, dir string) (err error) {
 	b.w, err = openWindow(ctx, dir)
@@ -100,7 +106,7 @@ func (b *boardWindow) run(ctx context.Context, follow bool) error {
 		if _, err := b.call(ctx, "observe_session_messages", map[string]any{"after_observation_token": token, "wait_secs": board.MaxWaitSecs}, &at); err != nil {
 			return err
 		}
-		if at.HistoryLost {
+		if at.HistoryLost || len(b.shown) > maxShown {
 			if err := b.all(ctx); err != nil {
 				return err
 			}
@@ -126,6 +132,9 @@ func (b *boardWindow) all(ctx context.Context) error {
 		offset = *page.NextOffset
 	}
 	slices.Reverse(all)
+	maps.DeleteFunc(b.shown, func(id event.MessageID, _ [sha256.Size]byte) bool {
+		return !slices.ContainsFunc(all, func(m session.MessageView) bool { return m.MessageID == id })
+	})
 	if len(all) == 0 && !b.asJSON {
 		_, err := fmt.Fprintf(b.out, "There is no message yet: webcodex post %s note \"…\"\n", b.id)
 		return err
@@ -135,14 +144,15 @@ func (b *boardWindow) all(ctx context.Context) error {
 
 func (b *boardWindow) print(messages []session.MessageView) error {
 	for _, m := range messages {
-		state, err := json.Marshal(m)
+		text, err := json.Marshal(m)
 		if err != nil {
 			return err
 		}
-		if b.shown[m.MessageID] == string(state) {
+		state := sha256.Sum256(text)
+		if b.shown[m.MessageID] == state {
 			continue
 		}
-		b.shown[m.MessageID] = string(state)
+		b.shown[m.MessageID] = state
 		if b.asJSON {
 			err = printJSON(b.out, m)
 		} else {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"os"
@@ -242,5 +243,32 @@ func TestBoardFollows(t *testing.T) {
 	}
 	if c := <-code; c != exitOK {
 		t.Errorf("exit status %d", c)
+	}
+}
+
+// A window that follows a board for long remembers no more than the board holds, and prints
+// nothing twice for it.
+//
+// Covers: MSG-05
+func TestFollowingABoardIsBounded(t *testing.T) {
+	w := newWorld(t, "process")
+	id := w.work(args{}).SessionID
+	var out strings.Builder
+	b := &boardWindow{w: &window{client: w.client, release: func() {}}, id: id, out: &out, shown: map[event.MessageID][sha256.Size]byte{}}
+	for range 2 {
+		if _, kind := tool[board.PostOut](t, w.client, "post_session_message", args{"session_id": id, "kind": "note", "message": "said once"}); kind != "" {
+			t.Fatal(kind)
+		}
+	}
+	for range maxShown {
+		b.shown[event.NewMessageID()] = [sha256.Size]byte{1} // evicted by now
+	}
+	for range 2 {
+		if err := b.all(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(out.String(), "said once"); n != 2 || len(b.shown) != 2 {
+		t.Errorf("%d remembered, %d printed:\n%s", len(b.shown), n, out.String())
 	}
 }
