@@ -122,6 +122,7 @@ func (b Board) talk(limit int, want func(*Message) bool) Talk {
 func (m *Message) said() Said {
 	text, short := cut(m.Text, MaxDiscussionChars)
 	if short {
+		text, _ = cut(text, MaxDiscussionChars-1)
 		text += "…"
 	}
 	return Said{MessageID: m.ID, Kind: m.Kind, Status: m.Status, Priority: m.Priority, CreatedAt: event.FormatTime(m.Created),

@@ -87,7 +87,7 @@ func TestDiscussionIsBounded(t *testing.T) {
 			t.Errorf("risks: %d of %d", d.Risks.Returned, d.Risks.Total)
 		}
 		for _, s := range d.Decisions.Items {
-			if n := len([]rune(s.Message)); n > MaxDiscussionChars+1 || !s.Truncated {
+			if n := len([]rune(s.Message)); n > MaxDiscussionChars || !s.Truncated {
 				t.Errorf("%d characters", n)
 			}
 		}

@@ -46,7 +46,7 @@ func TestNotesOfABrief(t *testing.T) {
 	if n := d.Items[1]; n.MessageID != ids[6] || n.SupersededBy == nil || *n.SupersededBy != newer || n.Status != MessageOpen || n.Redacted || n.Truncated {
 		t.Errorf("%+v", n)
 	}
-	if n := d.Items[2]; n.Status != MessageDone || !n.Truncated || n.Redacted || utf8.RuneCountInString(n.Text) != MaxDiscussionChars+1 || !strings.HasSuffix(n.Text, "漢…") {
+	if n := d.Items[2]; n.Status != MessageDone || !n.Truncated || n.Redacted || utf8.RuneCountInString(n.Text) != MaxDiscussionChars || !strings.HasSuffix(n.Text, "漢…") {
 		t.Errorf("%+v", n)
 	}
 	if p := briefOf(h.view(), all()).Task.Progress; *p.Total != 1 || p.Returned != 1 || p.Truncated || p.Items[0].Text != "half of it" {
