@@ -98,7 +98,7 @@ func stale(a Assignment) error {
 	if !a.Completable {
 		return e.WithReason(a.ReasonCode).WithNext("it cannot be completed any more: post an answer with reply_to, or a new todo")
 	}
-	return e.WithNext("read the assignment given here; if your answer still holds, call again with its assignment_fence")
+	return e.WithNext("read the assignment as it is now: it is in this refusal's output, or call get_session_assignment; if your answer still holds, call again with its assignment_fence")
 }
 
 // newest are as many of the last as fit into n bytes of JSON.

@@ -130,7 +130,7 @@ func DecideComplete(core session.Core, b session.Board, c Complete, now func(*se
 			WithNext("answer it with post_session_message and reply_to, or close it with resolve_session_message")
 	case todo.Status != session.MessageOpen:
 		return nil, nil, fault.New(fault.AlreadyCompleted, "this todo is resolved already; nothing was changed").
-			With("todo", todo.Show(core.ID)).WithNext("read what it was answered with; do not do the work again")
+			With("todo", todo.Show(core.ID)).WithNext("do not do the work again; get_session_assignment shows how it ended, with what was answered")
 	}
 	if a := now(todo); !a.takes(c.Fence) {
 		return nil, nil, stale(a)
