@@ -153,6 +153,9 @@ func jobsLine(j session.JobAttention) string {
 	if j.Running > 0 {
 		out = append(out, fmt.Sprintf("%d running", j.Running))
 	}
+	if j.TerminalPending > 0 {
+		out = append(out, fmt.Sprintf("%d asked to end", j.TerminalPending))
+	}
 	if j.Recovering > 0 {
 		out = append(out, fmt.Sprintf("%d begun before the server started anew, without an end yet", j.Recovering))
 	}

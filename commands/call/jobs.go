@@ -21,6 +21,8 @@ type Job struct {
 	Session   event.SessionID
 	Tool      string
 	Ended     bool
+	// Stopping: its Runner took a request to end it, and the end has not come yet.
+	Stopping bool
 }
 
 // jobTable remembers the Jobs of this server life by id, in order of their promotion. What is durable about them is in
@@ -55,6 +57,14 @@ func (t *jobTable) end(id event.ExecutionID) {
 	}
 }
 
+func (t *jobTable) stop(id event.ExecutionID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if j := t.byID[id]; j != nil {
+		j.Stopping = true
+	}
+}
+
 // running are those without an end, the newest first.
 func (t *jobTable) running() []Job {
 	t.mu.Lock()
@@ -75,6 +85,23 @@ func (t *jobTable) find(id event.ExecutionID) (Job, bool) {
 		return *j, true
 	}
 	return Job{}, false
+}
+
+// Stop notes that the Runner of a Job took a request to end it.
+func (c *Call) Stop(id event.ExecutionID) { c.kernel.jobs.stop(id) }
+
+// Stopping are the Jobs of this server life that were asked to end and have no end yet.
+func (c *Call) Stopping() map[event.ExecutionID]bool {
+	var out map[event.ExecutionID]bool
+	for _, j := range c.kernel.jobs.running() {
+		if j.Stopping {
+			if out == nil {
+				out = map[event.ExecutionID]bool{}
+			}
+			out[j.ID] = true
+		}
+	}
+	return out
 }
 
 func (c *Call) job(offer wire.Offer) Job {

@@ -13,6 +13,7 @@ import (
 	"webcodex/commands/session"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	view "webcodex/projections/session"
 	"webcodex/runner/wire"
 )
 
@@ -331,6 +332,50 @@ func TestCwdIsCheckedBeforeTheStart(t *testing.T) {
 			if f.Field != "cwd" || f.Reason == "" {
 				t.Errorf("%s: %+v", cwd, f)
 			}
+		}
+	}
+}
+
+// While a Job that took a request to stop has no end, the Session's feedback counts it as about to
+// end, and neither as running nor as ended; a request that its Runner did not take changes nothing.
+//
+// Covers: CON-20
+func TestAStoppedJobIsAboutToEnd(t *testing.T) {
+	for _, taken := range []bool{true, false} {
+		e := calltest.New(t, nil)
+		id := work(e, nil)
+		e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
+			return call.Outcome{Promoted: true}, e.Fleet.Grant(ctx, x)
+		}
+		e.Fleet.OnCancel = func(event.ExecutionID) bool { return taken }
+		e.Fleet.OnQuery = func(event.ExecutionID) (wire.QueryReply, error) { return wire.QueryReply{State: wire.JRunning}, nil }
+		jobs := func() view.JobAttention {
+			return calltest.Must[view.Finish](e, &session.FinishTask, args{"project": alpha, "session_id": id, "include_workspace": false}).Feedback.Attempt.Jobs
+		}
+		looks, seen := 0, view.JobAttention{}
+		e.Fleet.OnAsk = func(op wire.Op, body json.RawMessage) (any, error) {
+			var in wire.ObserveJobsIn
+			if op != wire.OpObserveJobs || json.Unmarshal(body, &in) != nil {
+				return nil, fault.New(fault.Timeout, "slow")
+			}
+			v := wire.JobView{ID: in.Items[0].ID, Known: true, State: wire.JRunning, Token: "t"}
+			if looks++; looks == 3 { // of the run, before the request, after it
+				seen = jobs()
+				v.State, v.Terminal, v.Outcome = wire.JTerminal, true, &wire.ProcessOutcome{Started: true, Cancelled: true}
+			}
+			return wire.ObserveJobsOut{Items: []wire.JobView{v}, WaitOutcome: "not_waited"}, nil
+		}
+		out := calltest.Must[run.Output](e, &run.RunProcess, args{"project": alpha, "session_id": id, "executable": "sleep", "sync_wait_secs": 0})
+		if before := jobs(); before != (view.JobAttention{Active: 1, Running: 1, Recovery: "active"}) {
+			t.Errorf("before: %+v", before)
+		}
+		stop := calltest.Must[run.StopOut](e, &run.StopJob, args{"project": alpha, "job_id": *out.JobID})
+		want := view.JobAttention{Active: 1, Running: 1, Recovery: "active"}
+		if taken {
+			want = view.JobAttention{Active: 1, TerminalPending: 1, Recovery: "terminal_pending"}
+		}
+		if seen != want || stop.Accepted != taken || !stop.Terminal {
+			t.Errorf("taken %v: %+v, %+v", taken, seen, stop)
 		}
 	}
 }

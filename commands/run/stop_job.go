@@ -69,6 +69,9 @@ func stopJob(ctx context.Context, c *call.Call) (call.Result, error) {
 		if out.Accepted, err = c.Fleet().Cancel(ctx, job.Target.Ref.Client, job.ID, "stopped"); err != nil {
 			return call.Result{}, err
 		}
+		if out.Accepted {
+			c.Stop(job.ID)
+		}
 		if after, err = untilTerminal(ctx, c, job, before); err != nil {
 			return call.Result{}, err
 		}

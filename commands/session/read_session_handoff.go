@@ -70,6 +70,7 @@ func snapshot(ctx context.Context, c *call.Call, s session.Snapshot) (session.Vi
 	if err != nil {
 		return session.View{}, s, err
 	}
+	after.Stopping = c.Stopping()
 	s.SessionChanged = before.Fence().Moved(after, c.Invocation)
 	s.External = reported(c)
 	s.ExternalChanged = !s.External.Same(outside)

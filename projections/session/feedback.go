@@ -71,7 +71,7 @@ func newFeedback(v View, ev evidence, s Snapshot, paths int) Feedback {
 	paths = min(max(paths, 1), MaxFeedbackPaths)
 	b := boundary(v, ev)
 	a := Attempt{Boundary: b, Range: EventRange{First: b.Sequence, Last: v.Core.Observed, Complete: b.Complete},
-		Jobs: jobAttention(v.Core, s), Failures: List[Failure]{Items: []Failure{}}}
+		Jobs: jobsOf(v, s), Failures: List[Failure]{Items: []Failure{}}}
 	if b.Sequence == 0 {
 		a.Range.First = v.Tail.First()
 	}

@@ -72,7 +72,7 @@ type FailedName struct {
 func NewValidationSummary(v View, s Snapshot, limit *int) ValidationSummary {
 	ev, tree := gather(v), s.tree()
 	out := ValidationSummary{SessionID: v.Core.ID, Project: projectOf(v.Core), Workspace: summaryWorkspace(s), Gaps: ev.gaps,
-		Delta: ev.delta(), Jobs: jobAttention(v.Core, s), Limit: clamp(limit, ValidationLimit, MaxValidationLimit),
+		Delta: ev.delta(), Jobs: jobsOf(v, s), Limit: clamp(limit, ValidationLimit, MaxValidationLimit),
 		Unresolved: newList(ev.cases, MaxFeedbackFailures), RetentionTruncated: v.Tail.Evicted()}
 	out.Status, out.ReasonCode = ev.validationStatus(v)
 	if n := len(ev.runs); n > 0 {

@@ -17,6 +17,9 @@ type View struct {
 	// Seq and Hash are of the last commit folded in.
 	Seq  uint64
 	Hash string
+	// Stopping are Jobs that were asked to end and have no end yet, by the word of the server that
+	// asks: no part of the fold, and nil where nobody told.
+	Stopping map[event.ExecutionID]bool
 
 	gather event.Gather // of carried state, while there is no other
 }

@@ -18,6 +18,8 @@ type Fleet struct {
 	OnRun   func(ctx context.Context, x call.Execution) (call.Outcome, error)
 	OnAsk   func(op wire.Op, body json.RawMessage) (any, error)
 	OnQuery func(id event.ExecutionID) (wire.QueryReply, error)
+	// OnCancel says whether a request to end is taken; nil: it always is.
+	OnCancel func(id event.ExecutionID) bool
 	// Capabilities are what the Runner says that it serves, set before the first call.
 	Capabilities []string
 
@@ -165,8 +167,8 @@ func (f *Fleet) Query(_ context.Context, _ event.ClientID, id event.ExecutionID)
 }
 
 // Cancel implements call.Fleet.
-func (f *Fleet) Cancel(context.Context, event.ClientID, event.ExecutionID, string) (bool, error) {
-	return true, nil
+func (f *Fleet) Cancel(_ context.Context, _ event.ClientID, id event.ExecutionID, _ string) (bool, error) {
+	return f.OnCancel == nil || f.OnCancel(id), nil
 }
 
 // Digest implements call.Fleet.
