@@ -42,8 +42,9 @@ func Decide(b window.Book, s Scene, now time.Time) (p Plan) {
 		}
 	}
 	if s.Collaborates && !s.Gone {
+		room := min(MaxPeers, roomFor(b, now))
 		for _, o := range s.Others {
-			if len(p.Peers) < MaxPeers && !b.Knows(s.Window, o) {
+			if len(p.Peers) < room && !b.Knows(s.Window, o) {
 				p.Peers = append(p.Peers, Name(s.Principal, o))
 				p.Events = append(p.Events, event.PeerDiscovered{Window: s.Window, Peer: Name(s.Principal, o), Other: o})
 			}
@@ -65,6 +66,19 @@ func Decide(b window.Book, s Scene, now time.Time) (p Plan) {
 		p.Events = append(p.Events, event.PeerProjected{Messages: ids})
 	}
 	return p
+}
+
+// roomFor is how many peers may be told of. Where more windows work at once than there are routes for
+// all pairs of them, none that was told of lately is forgotten for another: both would be told
+// again and again, and neither could write.
+func roomFor(b window.Book, now time.Time) int {
+	free := window.MaxRoutes - len(b.Routes)
+	for _, r := range b.Routes {
+		if !isRecent(r.At, now) {
+			free++
+		}
+	}
+	return max(0, free)
 }
 
 func told(b window.Book, r window.Relation, now time.Time) bool {
