@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -76,20 +77,24 @@ func envelopeSchema(shown bool) *schema.Schema {
 	}
 	// The texts and ids of a reply and a resolve are checked by the tools that these stand for.
 	text := func() *schema.Schema { return schema.Str("", 0, 0).ForReading() }
-	props := []schema.Prop{schema.Opt("record", schema.Str("", 1, maxSelector))}
-	if shown { // the others are not checked: whatever is wrong with them is nobody's fault (ACK-11)
-		props = []schema.Prop{schema.Opt("record", schema.Str("", 0, maxSelector)), schema.Opt("ack", schema.List("", schema.Str("", 0, 0), 0, call.MaxAcks)),
-			schema.Opt("ack_ref", schema.Str("", 0, token.MaxBytes))}
+	least := 1
+	if shown {
+		least = 0
 	}
-	return schema.Object(append(props,
+	return schema.Object(
+		schema.Opt("record", schema.Str("", least, maxSelector)),
+		// These two are taken off before the check: whatever is wrong with them is nobody's fault (ACK-11).
+		schema.Opt("ack", schema.List("", schema.Str("", 0, 0), 0, call.MaxAcks)),
+		schema.Opt("ack_ref", schema.Str("", 0, token.MaxBytes)),
 		schema.Opt("reply", terse(schema.Req("reply_to", text()), schema.Req("message", text()))),
 		schema.Opt("resolve", terse(schema.Req("message_id", text()), schema.Opt("resolution", text()))),
 		schema.Opt("context", schema.List("", schema.Str("", 0, call.MaxMaterialChars), 0, call.MaxMaterials)),
-		schema.Opt("control", terse(schema.Opt(slotBefore, phase(slotBefore)), schema.Opt(slotAfter, phase(slotAfter)))))...)
+		schema.Opt("control", terse(schema.Opt(slotBefore, phase(slotBefore)), schema.Opt(slotAfter, phase(slotAfter)))))
 }
 
-// envelopeCheck is what a sent envelope is held against.
-var envelopeCheck = envelopeSchema(false)
+// envelopeCheck is what a sent envelope is held against, under its own name, so that a refusal
+// speaks of its members as the caller wrote them.
+var envelopeCheck = schema.Object(schema.Opt(envelopeName, envelopeSchema(false)))
 
 // enveloped is a tool's input as the modern era's tools/list shows it.
 func enveloped(in *schema.Schema, env *schema.Schema) *schema.Schema {
@@ -113,11 +118,13 @@ func (s *Server) outer(modern bool, args json.RawMessage) (json.RawMessage, arou
 	if a.ack, a.ackRef, raw = acks(raw); raw == nil {
 		return nil, around{}, fault.New(fault.InvalidArguments, "%s must be an object", envelopeName).WithField(envelopeName)
 	}
-	raw, err := envelopeCheck.Normalise(raw)
+	raw, err := envelopeCheck.Normalise(slices.Concat([]byte(`{"`+envelopeName+`":`), raw, []byte("}")))
 	if err != nil {
-		return nil, around{}, under(envelopeName, err)
+		return nil, around{}, err
 	}
-	if err := json.Unmarshal(raw, &a); err != nil {
+	if err := json.Unmarshal(raw, &struct {
+		Envelope *around `json:"_wc"`
+	}{&a}); err != nil {
 		return nil, around{}, fault.Wrap(err, fault.InvalidArguments, "the envelope could not be read").WithField(envelopeName)
 	}
 	return rest, a, nil

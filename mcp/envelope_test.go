@@ -258,6 +258,10 @@ func TestABrokenEnvelopeIsRefused(t *testing.T) {
 			t.Errorf("%v: %s", env, res.Text)
 		}
 	}
+	wrong := callTool(t, c, "list_projects", m{envelopeName: m{"foo": 1}})
+	if !strings.Contains(wrong.Text, "_wc.foo is not a field of _wc") || !strings.Contains(wrong.Text, "record, ack, ack_ref, reply, resolve, context, control") {
+		t.Error(wrong.Text)
+	}
 	// A host that sends objects as text is understood.
 	if res := callTool(t, c, "list_projects", m{envelopeName: `{"record":"` + w + `"}`}); res.IsError {
 		t.Error(res.Text)
