@@ -57,16 +57,23 @@ func printFeedback(w io.Writer, f session.Feedback) error {
 		p.linef("There is no attempt yet (%s).", plain(f.ReasonCode))
 		return p.err
 	}
-	p.linef("The attempt since the newest instruction")
-	p.excerpt("asked", a.Instruction)
-	if !a.Boundary.Complete {
-		p.field("", "its beginning has left the retained events: "+plain(a.Boundary.ReasonCode))
+	switch {
+	case !a.Boundary.Complete:
+		p.linef("The newest events: the instruction that they belong to is retained no more")
+	case a.Instruction == nil:
+		p.linef("All there is since the Session began, without an instruction")
+	default:
+		p.linef("The attempt since the newest instruction")
 	}
+	p.excerpt("asked", a.Instruction)
 	p.field("calls", fmt.Sprintf("%d, %d failed; %d read, %d wrote, %d ran", a.Activity.ToolCalls, a.Activity.Failed,
 		a.Activity.ReadLike, a.Activity.WriteLike, a.Activity.ShellLike))
 	p.list("changed", a.Changes.Items, a.Changes.Total)
 	p.list("read", a.Exploration.Paths.Items, a.Exploration.Paths.Total)
 	p.field("validation", validationLine(session.BriefValidation{Status: a.Validation.Status, Latest: a.Validation.Latest}))
+	if n := a.Validation.Gaps; n > 0 {
+		p.field("", several(n, "run", "runs")+" without the evidence that was asked for")
+	}
 	p.failures(a.Failures)
 	p.field("jobs", jobsLine(a.Jobs))
 	for i, x := range f.Suggested {

@@ -16,7 +16,8 @@ func postCommand() command {
 		name: "post", args: `SESSION KIND "TEXT"|-`, min: 3, max: 3, short: "put a message on a Session's board",
 		long: `Posts to the board that the windows of a Session read. KIND is one of
 ` + strings.Join(messageKinds(), ", ") + `.
-With - the text is read from stdin. Prints the message's id.
+With - the text is read from stdin; -- stands before one that begins with a dash. Prints the
+message's id.
 
   webcodex post wc_sess_… guidance "Leave the API as it is." --priority high --ack
   webcodex post wc_sess_… answer "Yes." --reply-to wc_msg_…`,
@@ -28,7 +29,7 @@ With - the text is read from stdin. Prints the message's id.
 			}
 			text("reply-to", "reply_to", "the `MESSAGE` that this answers")
 			text("supersedes", "supersedes", "the `MESSAGE` of the same kind that this replaces")
-			text("priority", "priority", "`low`, normal or high")
+			text("priority", "priority", "`PRIORITY`: low, normal or high")
 			text("key", "delivery_key", "your own `KEY` of this message: with it a repeated command posts once")
 			var tags []string
 			fs.Func("tag", "a `LABEL`; may be given again", func(v string) error {
