@@ -91,7 +91,7 @@ func TestDelegationBetweenTwoWindows(t *testing.T) {
 
 // What the schema refuses of a message call has the catalogue's kinds.
 //
-// Covers: MSG-02, MSG-13, MSG-31
+// Covers: MSG-02, MSG-03, MSG-13, MSG-31
 func TestBoardSchemaRefusals(t *testing.T) {
 	w := newWorld(t, "process")
 	id := w.work(args{}).SessionID
@@ -107,6 +107,9 @@ func TestBoardSchemaRefusals(t *testing.T) {
 		{"post_session_message", "invalid_session_message", "tags[0]", args{"kind": "note", "message": "x", "tags": []string{long[:200]}}},
 		{"post_session_message", "invalid_arguments", "kind", args{"kind": "order", "message": "x"}},
 		{"post_session_message", "invalid_arguments", "author_session_id", args{"kind": "note", "message": "x", "author_session_id": id}},
+		{"post_session_message", "invalid_arguments", "message_id", args{"kind": "note", "message": "x", "message_id": event.NewMessageID()}},
+		{"complete_session_message", "invalid_arguments", "answer_message_id", args{"message_id": "m", "answer": "x", "completion_key": "k",
+			"expected_assignment_fence": "wsa1_" + strings.Repeat("A", 43), "answer_message_id": event.NewMessageID()}},
 		{"resolve_session_message", "invalid_session_message", "resolution", args{"message_id": "wc_msg_x", "resolution": long}},
 		{"complete_session_message", "invalid_arguments", "expected_assignment_fence", args{"message_id": "m", "answer": "x", "completion_key": "k"}},
 		{"complete_session_message", "invalid_arguments", "completion_key", args{"message_id": "m", "answer": "x", "expected_assignment_fence": "wsa1_" + strings.Repeat("A", 43)}},

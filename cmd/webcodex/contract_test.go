@@ -126,32 +126,43 @@ func TestEveryToolAgainstASessionOfAnotherProject(t *testing.T) {
 	}
 }
 
-// Covers: AUTH-09, HND-02, NEG-01
+// Neither that there is one Session alone, nor that the caller's window has just worked with it and
+// recorded in it, makes it the target or the recorder of any call.
+//
+// Covers: AUTH-09, HND-02, NEG-01, WIN-05
 func TestNoToolInfersASession(t *testing.T) {
-	w := newWorld(t, "process")
-	s := w.work(args{})
-	before := w.observed(s.SessionID)
-	for _, tool := range sessionTools(t) {
-		name := tool.Spec.Name
-		if tool.Spec.Plane != call.PlaneProject {
-			if name != "work_on_project" {
-				w.refused(name, with(sample[name], project(tool, w)), "invalid_arguments", "session_id")
+	for _, windowed := range []bool{false, true} {
+		w := newWorld(t, "process")
+		if windowed {
+			w.client = w.window(mcp.Modern, "v1/the-window-that-works-here").c
+		}
+		s := w.work(args{})
+		w.call("get_git_status", args{"project": w.project, "_wc": args{"record": s.SessionID}})
+		before := w.observed(s.SessionID)
+		for _, tool := range sessionTools(t) {
+			name := tool.Spec.Name
+			if tool.Spec.Plane != call.PlaneProject {
+				if name != "work_on_project" {
+					w.refused(name, with(sample[name], project(tool, w)), "invalid_arguments", "session_id")
+				} else if fresh := w.work(args{}); fresh.SessionID == s.SessionID || fresh.Continuation != session.Created {
+					t.Errorf("windowed %v: a start went on with %s", windowed, fresh.SessionID)
+				}
+				continue
 			}
-			continue
+			r := w.call(name, with(sample[name], args{"project": w.project}))
+			if r.IsError {
+				continue // a refusal by the tool itself; recorded nowhere either
+			}
+			var out struct {
+				Recorded *bool `json:"session_recorded"`
+			}
+			if err := r.Decode(&out); err != nil || out.Recorded == nil || *out.Recorded {
+				t.Errorf("%s does not say that it was not recorded: %s", name, r.Output)
+			}
 		}
-		r := w.call(name, with(sample[name], args{"project": w.project}))
-		if r.IsError {
-			continue // a refusal by the tool itself; recorded nowhere either
+		if after := w.observed(s.SessionID); after != before {
+			t.Errorf("windowed %v: the Session that happened to be there got %d events", windowed, after-before)
 		}
-		var out struct {
-			Recorded *bool `json:"session_recorded"`
-		}
-		if err := r.Decode(&out); err != nil || out.Recorded == nil || *out.Recorded {
-			t.Errorf("%s does not say that it was not recorded: %s", name, r.Output)
-		}
-	}
-	if after := w.observed(s.SessionID); after != before {
-		t.Errorf("the Session that happened to be there got %d events", after-before)
 	}
 }
 

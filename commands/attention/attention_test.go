@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"webcodex/commands/attention"
+	tools "webcodex/commands/board"
 	"webcodex/commands/call"
 	"webcodex/commands/internal/calltest"
 	"webcodex/commands/session"
@@ -278,6 +279,12 @@ func TestOnlyTheFirstAckIsKept(t *testing.T) {
 	if len(acks(e, w)) != 2 || board().Revision != before+2 || !again.Acked.Equal(first.Acked) || again.Status != view.MessageOpen {
 		t.Errorf("%d events, revision %d, %+v", len(acks(e, w)), board().Revision, again)
 	}
+	shows(t, see(e, w, ""), m1, m2) // however often they were acknowledged
+	calltest.Must[obj](e, &tools.ResolveMessage, obj{"session_id": w, "message_id": m1})
+	shows(t, see(e, w, ""), m2)
+	if done, _ := board().Find(m1); done.Status != view.MessageDone || !done.Acked.Equal(first.Acked) {
+		t.Errorf("%+v", done)
+	}
 }
 
 // Whatever is wrong with an ACK, the call goes on and nothing is acknowledged by it.
@@ -340,7 +347,7 @@ func TestAttentionNeedsItsScopes(t *testing.T) {
 	}
 }
 
-// Covers: ACK-05, ACK-06, ACK-22, REC-14
+// Covers: ACK-05, ACK-22, REC-14
 func TestARecorderSelectsAttentionBeforeAnyWindow(t *testing.T) {
 	var affine event.SessionID
 	asked := 0
@@ -387,6 +394,9 @@ func TestARecorderSelectsAttentionBeforeAnyWindow(t *testing.T) {
 	}
 	if ask(e, calltest.Owner(), call.Envelope{}) != nil {
 		t.Error("a call without a window has attention")
+	}
+	if n := len(acks(e, affine)); ask(e, calltest.Owner(), call.Envelope{AckRef: a.AckRef}) != nil || len(acks(e, affine)) != n {
+		t.Error("a ref without a Session to expand it in acknowledges something")
 	}
 }
 

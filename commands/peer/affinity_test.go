@@ -246,6 +246,23 @@ func TestAWindowSelectsAndAuthorisesNothing(t *testing.T) {
 			t.Errorf("%s %v: %v, want %s", c.spec.Name, c.args, err, c.kind)
 		}
 	}
+	// Who knows the peer that works there is in neither of two Sessions of different Projects for it.
+	elsewhere := w.work(at(there), calltest.Beta)
+	for _, c := range []struct {
+		f    from
+		spec *call.Spec
+		args obj
+		kind fault.Kind
+	}{
+		{at(here).recording(elsewhere), &board.PostMessage, obj{"session_id": id, "kind": "note", "message": "x"}, fault.SessionProjectMismatch},
+		{at(here).recording(elsewhere), reads, obj{"project": calltest.Alpha.String()}, fault.SessionProjectMismatch},
+		{at(here), &session.FinishTask, obj{"session_id": elsewhere, "project": calltest.Alpha.String()}, fault.SessionProjectMismatch},
+		{from{who: calltest.Owner(call.ScopeCollaborate), window: here}, &board.PostMessage, obj{"session_id": elsewhere, "kind": "note", "message": "x"}, fault.InsufficientScope},
+	} {
+		if _, err := w.try(c.f, c.spec, c.args); fault.KindOf(err) != c.kind {
+			t.Errorf("%s %v: %v, want %s", c.spec.Name, c.args, err, c.kind)
+		}
+	}
 	n := len(w.Commits(id))
 	w.read(at(here), calltest.Alpha)
 	if len(w.Commits(id)) != n {

@@ -199,6 +199,16 @@ func TestAnAckHoldsForItsRequest(t *testing.T) {
 	if a := w.call(at(there).recording(id).ack(m, board), reads, obj{"project": calltest.Beta.String()}); a.Inbox != nil || a.Attention == nil || a.Attention.Acknowledged != 1 {
 		t.Errorf("%+v %+v", a.Inbox, a.Attention)
 	}
+	// A ref stands for messages of the board alone, also where both came in one answer.
+	both := w.call(at(there).recording(id), reads, obj{"project": calltest.Beta.String()})
+	if len(texts(both.Inbox)) != 1 || both.Attention == nil || len(both.Attention.Messages) != 1 {
+		t.Fatalf("%+v %+v", both.Inbox, both.Attention)
+	}
+	f = at(there).recording(id)
+	f.env.AckRef = both.Attention.AckRef
+	if a := w.call(f, reads, obj{"project": calltest.Beta.String()}); len(texts(a.Inbox)) != 1 || a.Attention == nil || a.Attention.Acknowledged != 1 || len(a.Attention.Messages) != 0 {
+		t.Errorf("%+v %+v", a.Inbox, a.Attention)
+	}
 }
 
 // Many messages come in bounded answers, each ordinary one exactly once, also where requests

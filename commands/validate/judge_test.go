@@ -73,7 +73,7 @@ func TestWhatARunProves(t *testing.T) {
 	}
 }
 
-// Covers: VAL-03, VAL-14, VAL-19, VAL-22, VAL-23
+// Covers: VAL-03, VAL-14, VAL-16, VAL-19, VAL-22, VAL-23
 func TestIdentities(t *testing.T) {
 	base := GoTestIn{Packages: []string{"./a", "./b/..."}, Cwd: "sub", Purpose: "test"}
 	plan := func(change func(*GoTestIn), project string) Identity {

@@ -134,7 +134,7 @@ func encoded(t rapid.TB, v any) string {
 
 // The fence has two dimensions, and what an invocation records of itself is outside.
 //
-// Covers: HND-35, HND-40, ACK-26
+// Covers: HND-35, HND-40
 func TestFence(t *testing.T) {
 	if n := reflect.TypeFor[Fence]().NumField(); n != 2 {
 		t.Errorf("%d dimensions", n)

@@ -134,7 +134,7 @@ func TestGapsAndZeroTests(t *testing.T) {
 
 // A failure leaves with a pass of exactly its target; what was asked for beside it does not matter.
 //
-// Covers: VAL-12, VAL-16, VAL-24
+// Covers: VAL-12, VAL-24
 func TestFailuresAreResolvedByIdentity(t *testing.T) {
 	h := began("identity")
 	h.validates(failing("p.TestA", "p.TestB"))
@@ -285,8 +285,6 @@ func TestEndsOfJobs(t *testing.T) {
 
 // Evidence is of the files as they are now, of others, or nobody can tell, and a stale pass is
 // no proof of what changed since.
-//
-// Covers: VAL-26
 func TestStaleEvidence(t *testing.T) {
 	bound := func(b *event.Binding) func(*event.ToolCallFinished) {
 		return func(f *event.ToolCallFinished) { f.Validation.Bound = b }
