@@ -151,6 +151,17 @@ func (p plan) facts(r wire.Result) call.Facts {
 	return f
 }
 
+// errorsOf counts build errors, of which a Runner tells the first ones only.
+func errorsOf(n int) string {
+	switch {
+	case n == 1:
+		return "1 error"
+	case n >= wire.MaxDiagnostics:
+		return fmt.Sprintf("%d errors or more", n)
+	}
+	return fmt.Sprintf("%d errors", n)
+}
+
 // sentence says in one line how it failed; ended is what the run itself says.
 func (p plan) sentence(f call.Facts, diagnostics int, ended string) string {
 	v := f.Validation
@@ -158,11 +169,11 @@ func (p plan) sentence(f call.Facts, diagnostics int, ended string) string {
 	case evidence.FailTests:
 		return fmt.Sprintf("%d of %d tests failed", v.TestsFailed, v.TestsRun)
 	case evidence.FailCompile:
-		return fmt.Sprintf("the code does not build: %d errors", diagnostics)
+		return "the code does not build: " + errorsOf(diagnostics)
 	case event.GapNoModule:
 		return "there is no module to test in this directory"
 	case event.GapTooFewTests:
-		return fmt.Sprintf("%d tests ran, fewer than the %d asked for", v.TestsRun, p.minTests)
+		return fmt.Sprintf("fewer tests ran than were asked for: %d of %d", v.TestsRun, p.minTests)
 	case evidence.FailProcess:
 		return fmt.Sprintf("%s ended with exit status %d without a failing test", path.Base(p.process.Executable), *f.ExitCode)
 	}

@@ -34,8 +34,8 @@ func Parsers(kind string) (runner.Parser, bool) {
 
 // Bounds of a report and of what is remembered on the way to it.
 const (
-	maxFailed       = 20
-	maxDiagnostics  = 20
+	maxFailed       = wire.MaxFailedTests
+	maxDiagnostics  = wire.MaxDiagnostics
 	maxMessageChars = 600
 	maxNameChars    = 240
 	maxFileChars    = 512

@@ -19,6 +19,9 @@ const (
 	// MaxInventory bounds the Jobs and MaxProjects the Projects of one Hello.
 	MaxInventory = 1000
 	MaxProjects  = 500
+	// MaxDiagnostics and MaxFailedTests of a TestReport: the first ones, of however many (VAL-24).
+	MaxDiagnostics = 20
+	MaxFailedTests = 20
 	// MinTimeout and MaxTimeout bound Bounds.TimeoutMS (EXE-37).
 	MinTimeout = time.Second
 	MaxTimeout = time.Hour
