@@ -171,7 +171,7 @@ func (p *page) board(b session.Brief) {
 			p.field("", kind+": "+strings.Join(strings.Fields(s.Text), " "))
 		}
 	}
-	if b.Task.Context.Steps.Truncated {
+	if b.Task.Context.Steps.Truncated && b.Attention.Said() != "" {
 		p.field("", "`webcodex board` shows all of it")
 	}
 }

@@ -81,7 +81,7 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 	add(s.SessionChanged, "read_session_handoff", only(), "the Session moved on while this was gathered; read it again before dependent work")
 	add(s.ExternalChanged && !s.SessionChanged, "read_session_handoff", only(), "a report from outside came while this was gathered; read it again before dependent work")
 	add(has && s.conflicted(), "get_git_status", project(), "the working tree has merge conflicts")
-	add(len(c.Jobs) > 0, "observe_jobs", map[string]any{"items": jobItems(c)}, amount(len(c.Jobs), "Job")+" of this Session without an end yet; see how it goes on")
+	add(len(c.Jobs) > 0, "observe_jobs", map[string]any{"items": jobItems(c)}, jobsWhy(openJobs(c)))
 	add(has && len(ev.unknown) > 0, "read_workspace_changes", project(), unknownWhy(ev.unknown))
 	if has && len(ev.failures) > 0 {
 		f := ev.failures[0]
@@ -105,6 +105,18 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 	next := continuation(c)
 	add(has, next.Tool, next.Arguments, "continue here: add what is to be done as the instruction")
 	return out
+}
+
+// jobsWhy tells how many Jobs are open, and of the oldest what it is and since when.
+func jobsWhy(jobs []OpenJob) string {
+	if len(jobs) == 0 {
+		return ""
+	}
+	oldest := ""
+	if len(jobs) > 1 {
+		oldest = "the oldest "
+	}
+	return fmt.Sprintf("%s without an end yet (%s%s, since %s); see how it goes on", amount(len(jobs), "Job"), oldest, toolName(jobs[0].Tool), event.FormatTime(jobs[0].At))
 }
 
 func jobItems(c Core) []map[string]any {
