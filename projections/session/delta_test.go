@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"testing"
 
 	"webcodex/eventlog/event"
@@ -33,5 +34,36 @@ func TestDeltasCountOnlyWhatRan(t *testing.T) {
 		if d := summary(h).Delta; d.ReasonCode != codePreviousPartial || d.Total != nil {
 			t.Errorf("%s, then whole: %+v", name, d)
 		}
+	}
+}
+
+// Where more tests failed than are named, the lists say how many there are.
+//
+// Covers: VAL-24, VAL-26
+func TestFailuresWithoutANameAreCounted(t *testing.T) {
+	h := began("many")
+	names := make([]string, MaxFailureCases)
+	for i := range names {
+		names[i] = fmt.Sprintf("p.Test%02d", i)
+	}
+	h.validates(func(f *event.ToolCallFinished) {
+		failing(names...)(f)
+		f.Validation.TestsFailed = 100
+	})
+	s := summary(h)
+	for of, got := range map[string][3]int{
+		"the run": {s.Events.Items[0].Failed.Total, s.Events.Items[0].Failed.Returned, one(s.Events.Items[0].Failed.Truncated)},
+		"summary": {s.Unresolved.Total, s.Unresolved.Returned, one(s.Unresolved.Truncated)},
+		"feedback": func() [3]int {
+			l := NewFeedback(h.view(), all(), 9).Attempt.Failures
+			return [3]int{l.Total, l.Returned, one(l.Truncated)}
+		}(),
+	} {
+		if got != [3]int{100, MaxFailureCases, 1} {
+			t.Errorf("%s: %v", of, got)
+		}
+	}
+	if l := newBrief(h.view(), gather(h.view()), all()).Validation.Failures; l.Total != 100 || l.Returned > MaxBriefFailures || !l.Truncated {
+		t.Errorf("brief: %d of %d", l.Returned, l.Total)
 	}
 }

@@ -19,6 +19,7 @@ type evidence struct {
 	runs     []run     // validation runs, oldest first
 	failures []run     // unresolved, newest first
 	cases    []Failure // what failed in them, by name
+	unnamed  int       // tests that failed in them beyond those that are named
 	resolved []fixed   // failures that a later pass resolved, newest failure first
 	gaps     int       // runs whose evidence has a gap (VAL-15)
 	repeated *repeat

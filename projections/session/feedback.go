@@ -89,7 +89,7 @@ func newFeedback(v View, ev evidence, s Snapshot, paths int) Feedback {
 			latest := ev.runs[n-1].show(s.tree())
 			a.Validation.Latest = &latest
 		}
-		a.Failures, f.Delta = newList(ev.cases, MaxFeedbackFailures), ev.delta()
+		a.Failures, f.Delta = ev.unresolved(MaxFeedbackFailures), ev.delta()
 	} else {
 		a.Validation.Section = Section{statusNotRequested, codeValidationSkipped}
 		f.Delta = &Delta{Status: statusUnavailable, ReasonCode: codeValidationSkipped}

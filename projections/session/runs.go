@@ -176,6 +176,7 @@ func (ev *evidence) resolve(c Core) {
 	slices.SortFunc(ev.resolved, func(a, b fixed) int { return cmp.Compare(b.failure.seq, a.failure.seq) })
 	for _, r := range ev.failures {
 		ev.cases = append(ev.cases, r.cases()...)
+		ev.unnamed += r.unnamed()
 	}
 	for _, r := range ev.failures {
 		if n := task[r.identity()]; n >= 2 {

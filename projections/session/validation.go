@@ -66,7 +66,7 @@ func briefValidation(v View, ev evidence, s Snapshot) BriefValidation {
 	if !s.IncludeValidation {
 		return out
 	}
-	out.Failures = newList(ev.cases, MaxBriefFailures)
+	out.Failures = ev.unresolved(MaxBriefFailures)
 	if n := len(ev.runs); n > 0 {
 		latest := ev.runs[n-1].show(s.tree())
 		out.Latest = &latest
@@ -135,6 +135,29 @@ func (r run) show(tree string) Run {
 	return Run{EventID: r.id, At: event.FormatTime(r.at), Tool: toolName(r.tool), Kind: atom(r.Kind), TargetID: atom(r.TargetID),
 		Outcome: r.outcome(), Expectation: atom(r.expectation), Met: r.met(), Passed: r.proves(),
 		TestsRun: r.TestsRun, TestsFailed: r.TestsFailed, TestsSkipped: r.TestsSkipped, Stale: r.stale(tree)}
+}
+
+// unresolved are the first failures that are unresolved, those without a name counted with them.
+func (ev evidence) unresolved(limit int) List[Failure] { return listWith(ev.cases, limit, ev.unnamed) }
+
+// listWith is newList of what is known, where more there is are but counted.
+func listWith[T any](known []T, limit, more int) List[T] {
+	l := newList(known, limit)
+	l.Total += more
+	l.count()
+	return l
+}
+
+// unnamed counts the tests that failed beyond those that are named: the first ones are stored.
+func (r run) unnamed() int {
+	if len(r.Failures) < MaxFailureCases {
+		return 0
+	}
+	named := 0
+	for _, c := range r.Failures {
+		named += one(c.Kind == event.FailureTest)
+	}
+	return max(0, r.TestsFailed-named)
 }
 
 // cases are what failed in a run by name; a run that named nothing is one itself.

@@ -73,7 +73,7 @@ func NewValidationSummary(v View, s Snapshot, limit *int) ValidationSummary {
 	ev, tree := gather(v), s.tree()
 	out := ValidationSummary{SessionID: v.Core.ID, Project: projectOf(v.Core), Workspace: summaryWorkspace(s), Gaps: ev.gaps,
 		Delta: ev.delta(), Jobs: jobsOf(v, s), Limit: clamp(limit, ValidationLimit, MaxValidationLimit),
-		Unresolved: newList(ev.cases, MaxFeedbackFailures), RetentionTruncated: v.Tail.Evicted()}
+		Unresolved: ev.unresolved(MaxFeedbackFailures), RetentionTruncated: v.Tail.Evicted()}
 	out.Status, out.ReasonCode = ev.validationStatus(v)
 	if n := len(ev.runs); n > 0 {
 		out.Latest = new(ev.runs[n-1].show(tree))
@@ -116,5 +116,5 @@ func (r run) whole(tree string) Validation {
 	}
 	return Validation{Run: r.show(tree), Sequence: r.seq, Call: r.call, Declared: atom(r.input.Expectation), FailureKind: atom(r.failureKind),
 		TestsPassed: r.TestsPassed, ZeroTests: r.ZeroTests, MinTests: r.input.MinTests, Scope: r.Scope,
-		Parser: ParserID{atom(r.Parser), r.ParserVer}, Failed: newList(failed, MaxFailureCases), Bound: r.Bound}
+		Parser: ParserID{atom(r.Parser), r.ParserVer}, Failed: listWith(failed, MaxFailureCases, r.unnamed()), Bound: r.Bound}
 }
