@@ -101,7 +101,8 @@ func (s *Server) run(ctx context.Context, tool Tool, c *sdk.CallToolRequest) *sd
 		Transport: "mcp", Envelope: env, Window: windowOf(c.Params.Meta),
 		// The context ends when a modern client disconnects and when any client cancels;
 		// never when a client of the legacy eras disconnects (ruling 10).
-		CancelOnDisconnect: true, Gone: func() bool { return ctx.Err() != nil || e.gone() }})
+		CancelOnDisconnect: true, Holds: func() bool { return s.cfg.Access.holds(e.grant) },
+		Gone: func() bool { return ctx.Err() != nil || e.gone() }})
 	s.noteChange(tool.Spec, args)
 	if err != nil {
 		return refusal(err)

@@ -157,7 +157,10 @@ func (o *observer) await(ctx context.Context, d time.Duration) (out *ObserveOut,
 		}
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // cursor is what a token hides: how far its holder has seen a board, in which history.

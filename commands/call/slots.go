@@ -69,13 +69,20 @@ func tooMany(format string, n int) error {
 // key names the principal in the slots.
 func (c *Call) key() string { return c.Principal.Actor.Principal }
 
-// Waiting runs a part of a tool that only waits for something to happen. Errors: fault
-// too_many_calls, and what wait gives.
+// Waiting runs a part of a tool that only waits for something to happen. What came meanwhile is
+// for nobody whose credential has ended meanwhile (MSG-12). Errors: fault too_many_calls;
+// session_authority_denied where it has; what wait gives.
 func (c *Call) Waiting(wait func() error) error {
 	back, err := c.kernel.slots.wait(c.key())
 	if err != nil {
 		return err
 	}
 	defer back()
-	return wait()
+	if err := wait(); err != nil {
+		return err
+	}
+	if c.req.Holds != nil && !c.req.Holds() {
+		return fault.New(fault.SessionAuthorityDenied, "the credential of this call ended while it waited").WithReason("credential_ended")
+	}
+	return nil
 }

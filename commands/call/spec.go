@@ -77,6 +77,9 @@ type Request struct {
 	Envelope Envelope
 	// CancelOnDisconnect: the context's end cancels an effect that is not yet a Job (ruling 10).
 	CancelOnDisconnect bool
+	// Holds tells whether the credential that the caller came in with is still good; nil: it is. A
+	// call that has waited asks before it answers (MSG-12).
+	Holds func() bool
 	// Gone tells that nobody waits for the answer any more, as far as the edge knows; nil: it never
 	// does.
 	Gone func() bool
