@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"webcodex/eventlog/event"
@@ -62,6 +63,9 @@ func TestFailuresWithoutANameAreCounted(t *testing.T) {
 		if got != [3]int{100, MaxFailureCases, 1} {
 			t.Errorf("%s: %v", of, got)
 		}
+	}
+	if why := NewFeedback(h.view(), all(), 9).Suggested[0].Why; !strings.Contains(why, "p.Test00 and 99 more") {
+		t.Error(why)
 	}
 	if l := newBrief(h.view(), gather(h.view()), all()).Validation.Failures; l.Total != 100 || l.Returned > MaxBriefFailures || !l.Truncated {
 		t.Errorf("brief: %d of %d", l.Returned, l.Total)

@@ -186,7 +186,7 @@ func (r run) told() string {
 	out := r.name()
 	if n := len(r.Failures); n > 0 {
 		out += ": " + r.failure().Name
-		if n > 1 {
+		if n += r.unnamed(); n > 1 {
 			out += fmt.Sprintf(" and %d more", n-1)
 		}
 	}
