@@ -336,23 +336,6 @@ func TestWaitersAreBounded(t *testing.T) {
 	w.waiting(0)
 }
 
-// A Session that is removed under a wait ends it.
-func TestWaitForASessionThatIsRemoved(t *testing.T) {
-	w := newWorld(t)
-	token := w.observe("", nil).Token
-	w.close()
-	ended := make(chan error, 1)
-	go func() {
-		_, err := w.Call(&board.ObserveMessages, w.on(args{"after_observation_token": token, "wait_secs": 60}))
-		ended <- err
-	}()
-	w.waiting(1)
-	w.Commit(event.RetentionAggregate(), event.SessionRemoved{Session: w.id})
-	if err := <-ended; fault.KindOf(err) != fault.UnknownSessionID {
-		t.Errorf("%v", err)
-	}
-}
-
 // The answer's form.
 func TestObserveIsGolden(t *testing.T) {
 	w := newWorld(t)

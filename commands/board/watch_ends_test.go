@@ -8,6 +8,7 @@ import (
 	"webcodex/commands/board"
 	"webcodex/commands/call"
 	"webcodex/commands/internal/calltest"
+	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 )
 
@@ -34,5 +35,22 @@ func TestWaitOfAnEndedCredential(t *testing.T) {
 	w.post(args{"message": "not for you"})
 	if a := <-out; fault.KindOf(a.err) != fault.SessionAuthorityDenied || len(a.resp.Output) > 0 {
 		t.Errorf("%s %v", a.resp.Output, a.err)
+	}
+}
+
+// A Session that is removed under a wait ends it.
+func TestWaitForASessionThatIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	token := w.observe("", nil).Token
+	w.close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.Call(&board.ObserveMessages, w.on(args{"after_observation_token": token, "wait_secs": 60}))
+		ended <- err
+	}()
+	w.waiting(1)
+	w.Commit(event.RetentionAggregate(), event.SessionRemoved{Session: w.id})
+	if err := <-ended; fault.KindOf(err) != fault.UnknownSessionID {
+		t.Errorf("%v", err)
 	}
 }
