@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -282,8 +283,19 @@ func TestOnlyTheFirstAckIsKept(t *testing.T) {
 	shows(t, see(e, w, ""), m1, m2) // however often they were acknowledged
 	calltest.Must[obj](e, &tools.ResolveMessage, obj{"session_id": w, "message_id": m1})
 	shows(t, see(e, w, ""), m2)
-	if done, _ := board().Find(m1); done.Status != view.MessageDone || !done.Acked.Equal(first.Acked) {
+	done, _ := board().Find(m1)
+	if done.Status != view.MessageDone || !done.Acked.Equal(first.Acked) {
 		t.Errorf("%+v", done)
+	}
+	raw, err := json.Marshal(done.Show(w))
+	var members obj
+	if err != nil || json.Unmarshal(raw, &members) != nil || members["first_ack_observed_at"] == nil {
+		t.Errorf("%s %v", raw, err)
+	}
+	for name := range members {
+		if regexp.MustCompile(`read|deliver|receipt|seen|accept`).MatchString(name) {
+			t.Errorf("a message has %s", name)
+		}
 	}
 }
 

@@ -463,7 +463,7 @@ func TestMaterialsLeaveTheRecordersPairAlone(t *testing.T) {
 
 // The profile changes nothing but words: a resume in another one is the same resume.
 //
-// Covers: PRO-08, PRO-09
+// Covers: PRO-08
 func TestAProfileChangesNothingElse(t *testing.T) {
 	e := env(t, material.Options{})
 	s := calltest.Must[session.WorkOut](e, &session.WorkOnProject, obj{"project": calltest.Alpha.String(), "instruction": "x"})

@@ -211,6 +211,26 @@ func TestAnAckHoldsForItsRequest(t *testing.T) {
 	}
 }
 
+// A message of any priority may ask for an ACK.
+//
+// Covers: ACK-12, WIN-15
+func TestAnyPeerMessageMayAskForAnAck(t *testing.T) {
+	w := newWorld(t)
+	for _, p := range []string{"low", "normal", "high"} {
+		_, toThere := w.meet()
+		m := w.post(at(here), toThere, p, "priority", p, "requires_ack", true).MessageID
+		for range 2 {
+			if a := w.call(at(there), asks, obj{}); !slices.Equal(texts(a.Inbox), []string{p}) || string(a.Inbox.Messages[0].Priority) != p {
+				t.Errorf("%s: %+v", p, a.Inbox)
+			}
+		}
+		if a := w.call(at(there).ack(m), asks, obj{}); a.Inbox != nil {
+			t.Errorf("%s: %+v", p, a.Inbox)
+		}
+		w.pass(window.MaxAge) // it leaves, and the next one comes alone
+	}
+}
+
 // Many messages come in bounded answers, each ordinary one exactly once, also where requests
 // of the window come at once.
 //
