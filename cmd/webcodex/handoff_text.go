@@ -172,7 +172,7 @@ func (p *page) board(b session.Brief) {
 		}
 	}
 	if b.Task.Context.Steps.Truncated && b.Attention.Said() != "" {
-		p.field("", "`webcodex board` shows all of it")
+		p.field("", fmt.Sprintf("`webcodex board %s` shows all of it", b.Session.SessionID))
 	}
 }
 

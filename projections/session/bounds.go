@@ -44,6 +44,8 @@ const (
 	MaxBriefRecent   = 8
 	MaxBriefFailures = 5
 	MaxBriefActions  = 5
+	// MaxBriefAgain of the actions run a failed validation again: others need room beside them.
+	MaxBriefAgain = 3
 	// MaxBriefNotes of each kind and MaxBriefReports of adapters outside in a brief (HND-18, HND-22).
 	MaxBriefNotes   = 5
 	MaxBriefReports = 5

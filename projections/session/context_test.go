@@ -152,3 +152,23 @@ func TestNamesOfRuns(t *testing.T) {
 		}
 	}
 }
+
+// Several validations that fail are each to be run again, the newest first, and leave room for the
+// rest.
+//
+// Covers: HND-16
+func TestEachFailedValidationIsRunAgain(t *testing.T) {
+	h := began("fails all over")
+	for _, pkg := range []string{"./a", "./b", "./c", "./d"} {
+		h.goTest(1, []string{pkg}, event.FailedCase{Kind: event.FailureTest, Name: pkg + ".TestX"})
+	}
+	h.post(event.MessageRisk, "it may break")
+	var got []string
+	for _, a := range briefOf(h.view(), all()).NextActions.Items {
+		got = append(got, fmt.Sprint(a.Tool, a.Arguments["packages"]))
+	}
+	want := []string{"go_test[./d]", "go_test[./c]", "go_test[./b]", "read_session_discussion<nil>", "work_on_project<nil>"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}

@@ -83,9 +83,8 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 	add(has && s.conflicted(), "get_git_status", project(), "the working tree has merge conflicts")
 	add(len(c.Jobs) > 0, "observe_jobs", map[string]any{"items": jobItems(c)}, jobsWhy(openJobs(c)))
 	add(has && len(ev.unknown) > 0, "read_workspace_changes", project(), unknownWhy(ev.unknown))
-	if has && len(ev.failures) > 0 {
-		f := ev.failures[0]
-		add(true, toolName(f.tool), f.again(project()), fmt.Sprintf("unresolved failure of %s: fix it and run the same validation again%s", f.told(), f.missing()))
+	for _, f := range ev.failures[:min(len(ev.failures), MaxBriefAgain)] {
+		add(has, toolName(f.tool), f.again(project()), fmt.Sprintf("unresolved failure of %s: fix it and run the same validation again%s", f.told(), f.missing()))
 	}
 	if has && len(ev.failures) == 0 && ev.unproven(v, s) {
 		tool, args, why := "read_workspace_changes", project(), "files changed and no later validation passed; review them, then run the Project's tests"
