@@ -139,12 +139,12 @@ func TestTaskContextSheds(t *testing.T) {
 func TestNamesOfRuns(t *testing.T) {
 	const target = "target:0123456789abcdef01234567"
 	for want, r := range map[string]run{
-		"go_test":                             {tool: "go_test", input: event.Input{Executable: "go"}},
-		"go_test ./a ./b":                     {tool: "go_test", input: event.Input{Executable: "go", Packages: []string{"./a", "./b"}}},
-		"cargo_test core in rs":               {tool: "cargo_test", input: event.Input{Executable: "cargo", Packages: []string{"core"}, Cwd: "rs"}},
-		"cargo_test " + target:                {tool: "cargo_test", input: event.Input{Executable: "cargo", Partial: true}},
-		"run_process make for test " + target: {tool: "run_process", input: event.Input{Executable: "make", Purpose: "test"}},
-		"go_test " + target + " ":             {tool: "go_test"}, // its start has left the tail
+		"go_test":                             {tool: "go_test", input: &event.Input{Executable: "go"}},
+		"go_test ./a ./b":                     {tool: "go_test", input: &event.Input{Executable: "go", Packages: []string{"./a", "./b"}}},
+		"cargo_test core in rs":               {tool: "cargo_test", input: &event.Input{Executable: "cargo", Packages: []string{"core"}, Cwd: "rs"}},
+		"cargo_test " + target:                {tool: "cargo_test", input: &event.Input{Executable: "cargo", Partial: true}},
+		"run_process make for test " + target: {tool: "run_process", input: &event.Input{Executable: "make", Purpose: "test"}},
+		"go_test " + target + " ":             {tool: "go_test", input: &noInput}, // its start has left the tail
 	} {
 		r.TargetID = target
 		if got := r.name(); got != strings.TrimSpace(want) {

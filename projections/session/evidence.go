@@ -121,7 +121,7 @@ func (ev *evidence) startRuns(began map[event.CallID]event.InvocationID) {
 		}
 		for next < len(ev.runs) && ev.runs[next].seq == it.Seq {
 			if e := inputs[ev.runs[next].call]; e != nil {
-				ev.runs[next].input = e.Input
+				ev.runs[next].input = &e.Input
 			}
 			if next++; next == len(ev.runs) {
 				return

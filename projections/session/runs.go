@@ -19,7 +19,7 @@ type run struct {
 	tool        string
 	expectation string
 	failureKind string
-	input       event.Input // of its start, empty where that has left the tail
+	input       *event.Input // of its start, empty where that has left the tail
 	event.Validation
 }
 
@@ -29,11 +29,14 @@ type repeat struct {
 }
 
 // fixed is a failure that a later pass of the same target resolved.
-type fixed struct{ failure, by run }
+type fixed struct{ failure, by *run }
+
+// noInput is that of a start nobody has.
+var noInput event.Input
 
 func runOf(v View, it *Item, call event.CallID, tool, expectation, failureKind string, done event.Validation) run {
 	return run{seq: it.Seq, version: it.Version, id: it.ID(v.Core.ID), at: it.At, call: call, tool: tool, expectation: expectation,
-		failureKind: failureKind, Validation: done}
+		failureKind: failureKind, input: &noInput, Validation: done}
 }
 
 // identity of what was validated: runs that share it can resolve each other (VAL-03). What was
@@ -144,10 +147,10 @@ func (r run) name() string {
 
 // resolve walks the runs in order: a failure stays until a proven pass of the same identity.
 func (ev *evidence) resolve(c Core) {
-	open := map[identity]run{}
+	open := map[identity]*run{}
 	task := map[identity]int{} // failures since the newest instruction (HND-43)
 	for i := range ev.runs {
-		r := ev.runs[i]
+		r := &ev.runs[i]
 		switch {
 		case r.gap():
 			ev.gaps++
@@ -161,7 +164,7 @@ func (ev *evidence) resolve(c Core) {
 				ev.resolved = append(ev.resolved, fixed{f, r})
 				delete(open, r.identity())
 			}
-			ev.passed, ev.proof = r.version, &ev.runs[i]
+			ev.passed, ev.proof = r.version, r
 		}
 	}
 	for _, u := range c.Unknown {
@@ -170,7 +173,7 @@ func (ev *evidence) resolve(c Core) {
 		}
 	}
 	for _, r := range open {
-		ev.failures = append(ev.failures, r)
+		ev.failures = append(ev.failures, *r)
 	}
 	slices.SortFunc(ev.failures, func(a, b run) int { return cmp.Compare(b.seq, a.seq) })
 	slices.SortFunc(ev.resolved, func(a, b fixed) int { return cmp.Compare(b.failure.seq, a.failure.seq) })

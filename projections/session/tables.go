@@ -181,8 +181,9 @@ func (t *tables) view(ctx context.Context, id event.SessionID) (num int64, v Vie
 		return 0, View{}, err
 	}
 	defer rows.Close()
-	items := make([]Item, 0, min(v.Core.Observed, MaxTail))
-	mine := ownHash(id)
+	// The rows are a ring, and each item knows its place.
+	items, mine := make([]Item, min(v.Core.Observed, MaxTail)), ownHash(id)
+	first, read := v.Core.Observed-uint64(len(items))+1, 0
 	for rows.Next() {
 		var text string
 		var hash int64
@@ -193,13 +194,16 @@ func (t *tables) view(ctx context.Context, id event.SessionID) (num int64, v Vie
 		if err != nil {
 			return 0, View{}, err
 		}
-		items = append(items, it)
+		place := it.Seq - first // of one before the first it is none either
+		if place >= uint64(len(items)) {
+			return 0, View{}, errors.Join(state.ErrRow, errGap)
+		}
+		items[place], read = it, read+1
 	}
 	if err := rows.Err(); err != nil {
 		return 0, View{}, err
 	}
-	if v.Tail, err = NewTail(unrolled(items), v.Core.Observed); err != nil || uint64(v.Tail.Len()) != min(v.Core.Observed, MaxTail) ||
-		v.Tail.Observed != v.Core.Observed {
+	if v.Tail, err = NewTail(items, v.Core.Observed); err != nil || read != len(items) {
 		return 0, View{}, errors.Join(state.ErrRow, err, errGap)
 	}
 	if v.Board, err = t.board(ctx, tx, num, id, v.Board); err != nil {
@@ -210,17 +214,6 @@ func (t *tables) view(ctx context.Context, id event.SessionID) (num int64, v Vie
 
 // slotOf is where a tail event's row lies.
 func slotOf(seq uint64) int64 { return int64(seq % MaxTail) }
-
-// unrolled are the events of a tail that was read by slots, oldest first. Those that are not
-// one row of sequences stay so, and NewTail refuses them.
-func unrolled(items []Item) []Item {
-	for i := 1; i < len(items); i++ {
-		if items[i].Seq < items[i-1].Seq {
-			return append(items[i:len(items):len(items)], items[:i]...)
-		}
-	}
-	return items
-}
 
 // ownHash ties a tail row to its Session, so that it never counts as another's.
 func ownHash(id event.SessionID) int64 { return state.Hash([]byte(id)) }
