@@ -73,6 +73,8 @@ var importMap = map[string]entry{
 		[]string{"runner", "runner/wire", "internal/proc", "internal/git"}},
 	"runner/gitops": {"git ops of a Project root",
 		[]string{"eventlog/event", "runner", "runner/wire", "internal/proc", "internal/git"}},
+	"runner/ssh": {"named resources: connections to other machines, and commands there",
+		[]string{"eventlog/event", "runner/wire", "internal/proc"}},
 	"runner/testparse": {"what test programs print, as structured results",
 		[]string{"runner", "runner/wire"}},
 
@@ -113,6 +115,8 @@ var libraries = []struct {
 		[]string{"eventlog", "internal/bench"}},
 	{"github.com/nats-io", "only the log and the Runner link speak NATS",
 		[]string{"eventlog", "runner/link/client", "runner/link/server", "internal/bench"}},
+	{"golang.org/x/crypto/ssh", "only named resources speak SSH",
+		[]string{"runner/ssh"}},
 	{"modernc.org/sqlite", "only read models live in SQLite; doctor asks for its version",
 		[]string{"projections/...", "cmd/webcodex"}},
 }

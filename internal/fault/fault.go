@@ -64,6 +64,10 @@ const (
 	Timeout                Kind = "timeout"
 	ShuttingDown           Kind = "shutting_down"
 	Internal               Kind = "internal"
+	SSHResourceNotFound    Kind = "ssh_resource_not_found" // not in the settings of the Runner
+	SSHSessionRequired     Kind = "ssh_session_required"
+	SSHConnectionFailed    Kind = "ssh_connection_failed" // nothing was started; the reason says why
+	SSHTransportFailed     Kind = "ssh_transport_failed"  // after the command was sent: its outcome is unknown
 )
 
 // Recovery says what a caller may do next (recovery_kind on the wire).
@@ -158,7 +162,7 @@ func defaultRecovery(k Kind) Recovery {
 	switch k {
 	case InvalidArguments, InvalidInstruction, InvalidContext, UnknownTool, UnknownSessionID, UnknownSessionRef, UnknownProject,
 		UnknownProjectRef, UnknownJob, SessionProjectMismatch, InvalidPath, CommandSpawnFailed, InvalidMessage, UnknownMessage, UnknownPeer, NotTodo,
-		IdempotencyConflict, InvalidObservation, InvalidFence:
+		IdempotencyConflict, InvalidObservation, InvalidFence, SSHResourceNotFound, SSHSessionRequired:
 		return FixArguments
 	case EditConflict, AlreadyCompleted, FenceStale:
 		return ReRead

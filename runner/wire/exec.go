@@ -52,6 +52,9 @@ type ProcessOutcome struct {
 	LeftoverKilled bool        `json:"leftover_killed"`
 	LeftoverAlive  []string    `json:"leftover_alive,omitempty"`
 	Tests          *TestReport `json:"tests,omitempty"`
+	// RemoteProcess is "unknown" where a command on a named resource may have left something
+	// alive there; empty for any other.
+	RemoteProcess string `json:"remote_process,omitempty"`
 	// Bound is there where it was asked for.
 	Bound *event.Binding `json:"bound,omitempty"`
 }
