@@ -109,7 +109,10 @@ func (s *Store) boardOf(file *tables, p peeked) (v View, err error) {
 	case p.view != nil:
 		return *p.view, nil
 	case file != nil:
-		if v, err = file.withBoard(context.Background(), p.id); err != nil {
+		if v, err = file.withBoard(context.Background(), p.id); err == nil && !v.Core.Exists() {
+			err = s.lost(file, p.id)
+		}
+		if err != nil {
 			if v, err = s.again(p.id, err); err != nil {
 				return View{}, err
 			}

@@ -227,17 +227,22 @@ func TestLostIndexEntryIsNoAbsence(t *testing.T) {
 		spoilt := bytes.Clone(whole)
 		spoilt[at] ^= 2 // the digit becomes 2
 		w.path = filepath.Join(t.TempDir(), "state.db")
-		if err := os.WriteFile(w.path, spoilt, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		w.open()
-		for _, look := range []func() error{
+		for i, look := range []func() error{ // each is the first in a life of its own
+			func() error { _, _, err := w.store.LoadBoard(bad); return err },
 			func() error { _, err := w.store.LoadCore(bad); return err },
 			func() error { _, err := w.store.Load(bad); return err },
 			func() error { _, err := w.store.Target(bad); return err },
 		} {
+			if i > 0 {
+				_ = w.keeper.Close()
+				w.path = filepath.Join(t.TempDir(), "state.db")
+			}
+			if err := os.WriteFile(w.path, spoilt, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w.open()
 			if err := look(); err != nil {
-				t.Fatalf("byte %d: %v", at, err)
+				t.Fatalf("byte %d, look %d: %v", at, i, err)
 			}
 		}
 		if why := w.listed(); why != "" {
