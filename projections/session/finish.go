@@ -107,7 +107,7 @@ func verdict(v View, ev evidence, s Snapshot, b Brief) Verdict {
 	advise(len(ev.unknown) > 0, codeUnknownOutcome, "%d executions ended without proof", len(ev.unknown))
 	advise(s.IncludeWorkspace && b.Workspace.Status != statusAvailable, codeWorkspaceUnavailable, "the working tree could not be observed")
 	advise(!s.IncludeWorkspace, codeWorkspaceSkipped, "the working tree was not asked for")
-	advise(b.Validation.Status == validationNotRun && c.Edited, "validation_not_run", "no validation ran")
+	advise(b.Validation.Status == validationNotRun && c.Edited, "validation_not_run", "%s", notRun(ev))
 	advise(b.Validation.Status == statusUnavailable, codeValidationUnavailable, "the retained evidence proves no validation result")
 	advise(!s.IncludeValidation, codeValidationSkipped, "validation was not asked for")
 	advise(b.Workspace.Clean != nil && !*b.Workspace.Clean && !s.conflicted(), "workspace_dirty", "the working tree has uncommitted changes")
@@ -119,4 +119,12 @@ func verdict(v View, ev evidence, s Snapshot, b Brief) Verdict {
 		out.Verdict = "warn"
 	}
 	return out
+}
+
+// notRun says why there is no validation: runs that came out as was declared are neutral (VAL-02).
+func notRun(ev evidence) string {
+	if len(ev.runs) == 0 {
+		return "no validation ran"
+	}
+	return "what ran came out as its caller declared, and proves no pass"
 }
