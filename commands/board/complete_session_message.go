@@ -55,9 +55,6 @@ func completeMessage(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	done.Answer, done.Completion, done.Author = event.NewMessageID(), event.NewCompletionID(), c.Author()
-	if err := c.Admits(); err != nil {
-		return call.Result{}, err // before anything was sent, so nothing is uncertain
-	}
 	f := fencingOf(c)
 	var first *session.Message
 	after, _, err := decide(ctx, c, func(v view) (events []event.Event, err error) {
@@ -66,11 +63,8 @@ func completeMessage(ctx context.Context, c *call.Call) (call.Result, error) {
 		})
 		return events, err
 	})
-	if fault.KindOf(err) == fault.PersistenceUncertain {
-		return call.Result{}, uncertain(err)
-	}
 	if err != nil {
-		return call.Result{}, err
+		return call.Result{}, uncertain(fault.As(err))
 	}
 	return completion(c, after, done.Todo, first != nil)
 }
@@ -111,10 +105,15 @@ func completion(c *call.Call, b session.Board, todo event.MessageID, replayed bo
 	return call.Result{Output: out}, nil
 }
 
-// uncertain: the commit was sent, and nobody can tell whether it stands. The same key will.
-func uncertain(cause error) error {
+// uncertain is what a caller is told where the commit was sent and nobody can tell whether it
+// stands: the same key will. Every other refusal stays as it is, that of a log that takes
+// nothing any more too.
+func uncertain(cause *fault.Error) error {
+	if cause.Kind != fault.PersistenceUncertain || !cause.StateChanged {
+		return cause
+	}
 	f := fault.Wrap(cause, fault.CompletionUncertain, "whether the completion is stored is not known").
-		WithReason(fault.As(cause).Reason).WithNext("call again with the same completion_key and answer when the server is back: it tells how it ended")
-	f.FailureKind = string(fault.OutcomeUnknown)
+		WithReason(cause.Reason).WithNext("call again with the same completion_key and answer when the server is back: it tells how it ended")
+	f.FailureKind, f.StateChanged = string(fault.OutcomeUnknown), true
 	return f
 }

@@ -279,13 +279,13 @@ func TestCompletionWithoutAWordOfTheDisk(t *testing.T) {
 			w.Reopen()
 			_, err := w.CallAs(context.Background(), calltest.Owner(), &board.CompleteMessage, w.on(a))
 			f := fault.As(err)
-			if f.Kind != fault.CompletionUncertain || f.FailureKind != "outcome_unknown" || f.Recovery != fault.RetrySame {
+			if f.Kind != fault.CompletionUncertain || f.FailureKind != "outcome_unknown" || f.Recovery != fault.RetrySame || !f.StateChanged {
 				t.Fatalf("%+v (%v)", f, err)
 			}
 			// From now on nothing is sent, and nothing is said to be uncertain.
 			_, err = w.Call(&board.CompleteMessage, w.on(a))
-			if k := fault.KindOf(err); k != fault.PersistenceUncertain {
-				t.Errorf("after the log has ended: %v", err)
+			if f := fault.As(err); f.Kind != fault.PersistenceUncertain || f.StateChanged {
+				t.Errorf("after the log has ended: %+v", f)
 			}
 			*faults = eventlog.Faults{}
 			_ = w.Log.Close()

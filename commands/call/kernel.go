@@ -206,9 +206,7 @@ func (c *Call) Decide(ctx context.Context, a event.Aggregate, decide aggregate.D
 	if err := c.open(ctx, false); err != nil {
 		return eventlog.Receipt{}, err
 	}
-	receipt, err := c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation}, decide)
-	c.mutated = c.mutated || receipt.Seq > 0
-	return receipt, err
+	return c.decided(c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation}, decide))
 }
 
 // Settle is Decide for what ends work: it may use the space that is kept for that.
@@ -216,7 +214,17 @@ func (c *Call) Settle(ctx context.Context, a event.Aggregate, decide aggregate.D
 	if err := c.open(ctx, true); err != nil {
 		return eventlog.Receipt{}, err
 	}
-	receipt, err := c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation, Reserve: true}, decide)
+	return c.decided(c.kernel.writer.Do(ctx, aggregate.Command{Aggregate: a, Actor: c.Principal.Actor, Invocation: c.Invocation, Reserve: true}, decide))
+}
+
+// decided keeps whether a decision of the call's own stands. One that was sent and that nobody
+// vouches for may: its refusal is no proof that nothing changed.
+func (c *Call) decided(receipt eventlog.Receipt, err error) (eventlog.Receipt, error) {
+	if fault.KindOf(err) == fault.PersistenceUncertain {
+		f := *fault.As(err)
+		f.StateChanged, err = true, &f
+		c.mutated = true
+	}
 	c.mutated = c.mutated || receipt.Seq > 0
 	return receipt, err
 }
