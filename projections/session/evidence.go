@@ -99,7 +99,7 @@ func gather(v View) evidence {
 	return ev
 }
 
-// startRuns gives each run the input of its start, as far as that is retained. Half of a tail are
+// startRuns gives each run the input and the place of its start, as far as that is retained. Half of a tail are
 // starts, so only those are read whose invocation began a validation; the empty one stands for
 // all of old commits (EVT-13).
 func (ev *evidence) startRuns(began map[event.CallID]event.InvocationID) {
@@ -110,18 +110,22 @@ func (ev *evidence) startRuns(began map[event.CallID]event.InvocationID) {
 	for i := range ev.runs {
 		want[began[ev.runs[i].call]] = true
 	}
-	inputs := make(map[event.CallID]*event.ToolCallStarted, len(ev.runs))
+	type start struct {
+		input *event.Input
+		seq   uint64
+	}
+	starts := make(map[event.CallID]start, len(ev.runs))
 	next := 0
 	for i := range ev.items {
 		it := &ev.items[i]
 		if it.Kind == KindToolCallStarted && want[it.Inv] {
 			if e, ok := it.Event().(event.ToolCallStarted); ok {
-				inputs[e.Call] = &e
+				starts[e.Call] = start{&e.Input, it.Seq}
 			}
 		}
 		for next < len(ev.runs) && ev.runs[next].seq == it.Seq {
-			if e := inputs[ev.runs[next].call]; e != nil {
-				ev.runs[next].input = &e.Input
+			if s, ok := starts[ev.runs[next].call]; ok {
+				ev.runs[next].input, ev.runs[next].started = s.input, s.seq
 			}
 			if next++; next == len(ev.runs) {
 				return

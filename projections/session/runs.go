@@ -20,6 +20,7 @@ type run struct {
 	expectation string
 	failureKind string
 	input       *event.Input // of its start, empty where that has left the tail
+	started     uint64       // sequence of its start; 0 where that has left the tail
 	event.Validation
 }
 
@@ -145,6 +146,12 @@ func (r run) name() string {
 	return name
 }
 
+// resolves reports whether a pass of the same identity speaks of what failed. One that began before
+// the failure was known, and under which the files changed, may have run on those of before.
+func (r *run) resolves(f *run) bool {
+	return r.Bound == nil || !r.Bound.Moved || r.started > f.seq
+}
+
 // resolve walks the runs in order: a failure stays until a proven pass of the same identity.
 func (ev *evidence) resolve(c Core) {
 	open := map[identity]*run{}
@@ -160,7 +167,7 @@ func (ev *evidence) resolve(c Core) {
 				task[r.identity()]++
 			}
 		case r.proves():
-			if f, was := open[r.identity()]; was {
+			if f, was := open[r.identity()]; was && r.resolves(f) {
 				ev.resolved = append(ev.resolved, fixed{f, r})
 				delete(open, r.identity())
 			}
