@@ -2,10 +2,12 @@ package mcp
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
 	"webcodex/mcp/client"
 )
 
@@ -123,5 +125,23 @@ func TestWhatIsGivenBackIsOfOneUse(t *testing.T) {
 	}
 	if res := tool("complete_session_message", object{"session_id": w, "message_id": m, "answer": "x", "completion_key": "k", "expected_assignment_fence": values["fence"]}); res.IsError {
 		t.Error(res.Text)
+	}
+}
+
+// No tool knows of the envelope or of what stands in its place: to each of them both are fields that
+// it does not have, so that whatever a tool gets went through the edge.
+//
+// Covers: REC-05, REC-17
+func TestNoToolKnowsTheEnvelope(t *testing.T) {
+	for _, tool := range Catalogue() {
+		for _, name := range []string{envelopeName, legacyRecord, legacyAck} {
+			_, err := tool.Input.Normalise([]byte(`{"` + name + `":{}}`))
+			if f := fault.As(err); err == nil || f.Kind != fault.InvalidArguments || f.Field != name {
+				t.Errorf("%s takes %s: %v", tool.Spec.Name, name, err)
+			}
+		}
+		if p, ok := tool.Input.Prop("session_id"); ok && strings.Contains(p.Schema.Description, "record") {
+			t.Errorf("%s says that session_id records: %s", tool.Spec.Name, p.Schema.Description)
+		}
 	}
 }

@@ -55,7 +55,7 @@ const marker = "MARKER-of-the-envelope"
 // A reply, a resolve and a completion that travel with another call are those of the tools;
 // sent again they are not made again, and their text is in their own event alone.
 //
-// Covers: CTL-03, CTL-04, CTL-08, CTL-09, CTL-10, REC-19
+// Covers: CTL-01, CTL-03, CTL-04, CTL-08, CTL-09, CTL-10, REC-19
 func TestMessagesTravelWithACall(t *testing.T) {
 	r := catalogueRig(t)
 	c := r.connect(Modern)
@@ -83,6 +83,19 @@ func TestMessagesTravelWithACall(t *testing.T) {
 		again["resolve"].Output["changed"] != false || again["after_success"].Output["replayed"] != true ||
 		again["after_success"].Output["answer_message_id"] != got["after_success"].Output["answer_message_id"] {
 		t.Errorf("%+v\n%+v", got, again)
+	}
+	// The tools themselves find what the envelope did, as they would have done it.
+	alone := gateway(t, c, "complete_session_message", object{"session_id": w, "message_id": todo, "answer": "done " + marker,
+		"completion_key": "key-" + marker, "expected_assignment_fence": fence})
+	if alone["replayed"] != true || alone["completion_id"] != got["after_success"].Output["completion_id"] {
+		t.Errorf("%v", alone)
+	}
+	if resolved := gateway(t, c, "resolve_session_message", object{"session_id": w, "message_id": other, "resolution": "sunny " + marker}); resolved["changed"] != false {
+		t.Errorf("%v", resolved)
+	}
+	reply := gateway(t, c, "list_session_messages", object{"session_id": w, "reply_to": q})["messages"].([]any)
+	if len(reply) != 1 || reply[0].(map[string]any)["message_id"] != got["reply"].Output["message_id"] || reply[0].(map[string]any)["message"] != "left "+marker {
+		t.Errorf("%v", reply)
 	}
 	if strings.Contains(first.Text, marker) {
 		t.Errorf("the answer repeats what was sent: %s", first.Text)

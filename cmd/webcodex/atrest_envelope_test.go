@@ -20,7 +20,7 @@ import (
 // of an envelope, of a refused call, of a host's window or of a caller's key, and whatever a
 // caller gets to give back, lies in no file of the data directory, and the server does not say it.
 //
-// Covers: WIN-02, CTL-09, MSG-44, MSG-36, ACK-22, EVT-16, REC-19, MSG-27
+// Covers: CTL-09, MSG-27, MSG-36, MSG-44, WIN-02
 func TestWhatAnEnvelopeLeavesAtRest(t *testing.T) {
 	w := newWorld(t, "always")
 	said, never := map[string]string{}, map[string]string{}

@@ -91,7 +91,7 @@ func TestDelegationBetweenTwoWindows(t *testing.T) {
 
 // What the schema refuses of a message call has the catalogue's kinds.
 //
-// Covers: MSG-02, MSG-03, MSG-13, MSG-31
+// Covers: MSG-02, MSG-03, MSG-13, MSG-31, EXT-11, EXT-12
 func TestBoardSchemaRefusals(t *testing.T) {
 	w := newWorld(t, "process")
 	id := w.work(args{}).SessionID
@@ -121,6 +121,9 @@ func TestBoardSchemaRefusals(t *testing.T) {
 		{"observe_session_messages", "invalid_arguments", "wait_secs", args{"wait_secs": 1}},
 	} {
 		w.refused(tc.tool, with(tc.a, args{"session_id": id}), tc.kind, tc.field)
+	}
+	for _, own := range []string{"received_at", "timestamp", "output"} { // a report's time is the server's
+		w.refused("record_external_observation", with(sample["record_external_observation"], args{"project": w.project, "session_id": id, own: "2020-01-01T00:00:00.000Z"}), "invalid_arguments", own)
 	}
 }
 

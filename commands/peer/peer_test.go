@@ -3,6 +3,9 @@ package peer_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -208,6 +211,41 @@ func TestAnAckHoldsForItsRequest(t *testing.T) {
 	f.env.AckRef = both.Attention.AckRef
 	if a := w.call(f, reads, obj{"project": calltest.Beta.String()}); len(texts(a.Inbox)) != 1 || a.Attention == nil || a.Attention.Acknowledged != 1 || len(a.Attention.Messages) != 0 {
 		t.Errorf("%+v %+v", a.Inbox, a.Attention)
+	}
+}
+
+// What answers tell of peers has these members and no others: nothing of a peer's work, and nothing
+// of whether it is there.
+//
+// Covers: WIN-09, WIN-11
+func TestWhatIsToldOfAPeer(t *testing.T) {
+	told := map[string]string{}
+	var walk func(r reflect.Type)
+	walk = func(r reflect.Type) {
+		switch r.Kind() {
+		case reflect.Slice, reflect.Pointer:
+			walk(r.Elem())
+		case reflect.Struct:
+			for i := range r.NumField() {
+				name, _, _ := strings.Cut(r.Field(i).Tag.Get("json"), ",")
+				told[name] = r.Name()
+				walk(r.Field(i).Type)
+			}
+		}
+	}
+	for _, r := range []reflect.Type{reflect.TypeFor[peer.Awareness](), reflect.TypeFor[peer.Inbox]()} {
+		walk(r)
+	}
+	want := []string{"created_at", "first_ack_observed_at_ms", "first_projected_at_ms", "last_projected_at_ms", "message", "message_id", "messages", "next",
+		"peer_id", "peers", "priority", "projection_count", "remaining", "requires_ack", "within_secs"}
+	if got := slices.Sorted(maps.Keys(told)); !slices.Equal(got, want) {
+		t.Errorf("%v", told)
+	}
+	walk(reflect.TypeFor[peer.Gap]())
+	for name, of := range told {
+		if regexp.MustCompile(`online|presen|typing|idle|away|active|alive|status|seen|last_active`).MatchString(name) {
+			t.Errorf("%s.%s", of, name)
+		}
 	}
 }
 
