@@ -16,6 +16,8 @@ const (
 	MaxJobs = 8
 	// MaxSessions are the Sessions that workflow.resume shows.
 	MaxSessions = 5
+	// MaxLooked of a group's newest open Sessions are looked through for the caller's own.
+	MaxLooked = 400
 	// readTimeout bounds what a Runner is asked for: the answer is ready by then.
 	readTimeout = 5 * time.Second
 )

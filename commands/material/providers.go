@@ -150,9 +150,14 @@ func resume(ctx context.Context, c *call.Call, o Options) (any, string) {
 		}
 		out.Source = "project"
 	}
-	for _, core := range cores {
+	targets := make([]refs.Target, len(cores))
+	for i, core := range cores {
+		targets[i] = refs.SessionTarget(core.ID, core.Nonce)
+	}
+	numbers := access.Number(ctx, c, event.RefSession, targets...)
+	for i, core := range cores {
 		r := Resumable{SessionID: core.ID, Title: redact.Text(core.Title, session.MaxTitleChars), Mode: core.Mode, UpdatedAt: event.FormatTime(core.UpdatedAt),
-			SessionRef: access.Number(ctx, c, event.RefSession, refs.SessionTarget(core.ID, core.Nonce))[0]}
+			SessionRef: numbers[i]}
 		if !core.Project.Zero() {
 			name := core.Project.String()
 			r.Project, r.ProjectRef = &name, projectRef(ctx, c, core.Project)
@@ -176,15 +181,23 @@ func linked(ctx context.Context, c *call.Call, o Options) (cores []session.Core)
 	return cores
 }
 
-// open are the caller's own Active Sessions of the Project, the one used last first.
+// open are the caller's own Active Sessions of the Project, the one used last first. Those of
+// colleagues lie between them.
 func open(c *call.Call, p event.ProjectRef) (cores []session.Core, reason string) {
-	found, _, err := c.Sessions().Select(session.Filter{Authority: c.Principal.Actor.Authority, Project: p, Lifecycle: session.Active}, 0, 4*MaxSessions)
-	if err != nil {
-		return nil, reasonFailed
-	}
-	for _, core := range found {
-		if mine(c, core) && len(cores) < MaxSessions {
-			cores = append(cores, core)
+	f := session.Filter{Authority: c.Principal.Actor.Authority, Project: p, Lifecycle: session.Active}
+	const page = 4 * MaxSessions
+	for from := 0; from < MaxLooked; from += page {
+		found, total, err := c.Sessions().Select(f, from, page)
+		if err != nil {
+			return nil, reasonFailed
+		}
+		for _, core := range found {
+			if mine(c, core) && len(cores) < MaxSessions {
+				cores = append(cores, core)
+			}
+		}
+		if len(cores) == MaxSessions || from+page >= total {
+			break
 		}
 	}
 	return cores, ""
