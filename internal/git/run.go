@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"webcodex/internal/fault"
+	"webcodex/internal/proc"
 )
 
 // safeFlags stand before every subcommand. Together with the environment of childEnv and the
@@ -45,6 +46,7 @@ func childEnv(extra []string) []string {
 	env := []string{
 		"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1",
 		"GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_EDITOR=false", "GIT_ASKPASS=false", "SSH_ASKPASS=false",
+		proc.Helper,
 	}
 	for _, name := range passedEnv {
 		if v, ok := os.LookupEnv(name); ok {

@@ -19,6 +19,11 @@ const (
 	waitDelay = 300 * time.Millisecond
 	// killWait is how long a killed process may take to vanish before it is named instead.
 	killWait = 2 * time.Second
+	// freezeWait is how long a frozen group may take to stand still.
+	freezeWait = 500 * time.Millisecond
+	// cellAge is how old an empty control group of a living process must be to be one that was
+	// left.
+	cellAge = time.Minute
 	// killRounds bounds the hunt for members that fork while being ended.
 	killRounds = 20
 	// maxNamed bounds the list of members that could not be ended.

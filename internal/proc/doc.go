@@ -3,6 +3,7 @@
 // environment, an opened directory instead of a path, bounded output with exact counts, and
 // at the end every process that belongs to it is ended or named.
 //
-// Membership is decided by session, process group, ancestry and an environment mark, never
-// by a remembered pid: a signal goes only to a process whose identity was checked.
+// Membership is decided by a control group where there may be one, and by session, process group,
+// an environment mark, open pipes and orphanage, never by a remembered pid: a signal goes only to
+// a process whose identity was checked (docs/decisions, 26).
 package proc

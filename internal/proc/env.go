@@ -10,6 +10,10 @@ import (
 // MarkVariable names the variable that marks every process of an execution with its id.
 const MarkVariable = "WC_EXECUTION_ID"
 
+// Helper is a setting for programs of our own that are no execution and lead a session: without
+// it one could be taken for an orphan that shed its mark.
+const Helper = "WC_HELPER=1"
+
 // allowed are the variables a child may inherit: what tools need to find themselves, their
 // caches and the language; nothing that carries rights (AUTH-19, faults.md 4).
 var allowed = func() map[string]bool {

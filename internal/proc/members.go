@@ -26,13 +26,16 @@ type member struct {
 	zombie      bool
 }
 
-// matcher says which processes belong: those of a session or group whose leader is named
-// (with the leader's start time, 0: any), those that carry a mark, and those that can still
-// write to one of our pipes although they have shed both.
+// matcher says which processes belong: those in a control group of the execution, those of a
+// session or group whose leader is named (with the leader's start time, 0: any), those that
+// carry a mark, those that can still write to one of our pipes although they have shed both,
+// and orphans that nobody else can have left.
 type matcher struct {
+	cells    []*cell
 	sessions map[int]uint64
 	marks    func(string) bool
 	pipes    map[string]bool // as /proc names them; only while output has not ended
+	orphans  uint64          // orphans begun at this time or later belong; 0: none does
 }
 
 // Leftover is what a dead life may have left running.
@@ -50,12 +53,19 @@ func EndLeftovers(list []Leftover) (alive []string, killed bool) {
 	m := matcher{sessions: map[int]uint64{}, marks: func(mark string) bool {
 		return slices.ContainsFunc(list, func(l Leftover) bool { return carries(mark, l.Mark) })
 	}}
+	var marks []string
 	for _, l := range list {
+		marks = append(marks, l.Mark)
 		if l.Leader.PID > 1 && l.Leader.Start != 0 {
 			m.sessions[l.Leader.PID] = l.Leader.Start
 		}
 	}
-	return endMembers(m)
+	m.cells = deadCells(marks)
+	alive, killed = endMembers(m)
+	for _, c := range m.cells {
+		c.remove()
+	}
+	return alive, killed
 }
 
 // endMembers asks all members to end, then makes them, until none is left or time is over.
@@ -73,6 +83,9 @@ func endMembers(m matcher) (alive []string, killed bool) {
 		patience := leftoverGrace
 		if signal == syscall.SIGKILL {
 			patience = 50 * time.Millisecond
+			for _, c := range m.cells {
+				c.kill()
+			}
 		}
 		for until := time.Now().Add(patience); len(living(m)) > 0 && time.Now().Before(until); {
 			time.Sleep(5 * time.Millisecond)

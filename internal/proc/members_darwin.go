@@ -31,11 +31,24 @@ type family struct{ once sync.Once }
 
 var own = &family{}
 
-func adopt() {}
+// adopt keeps what this process was given open by whoever started it from its children.
+func adopt() {
+	for fd := 3; fd < inheritedFiles; fd++ {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
+			_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC)
+		}
+	}
+}
 
-func (f *family) add(int)    {}
-func (f *family) remove(int) {}
-func (f *family) sweep()     {}
+// inheritedFiles is how far a starter's open files are looked for.
+const inheritedFiles = 256
+
+func (f *family) add(int)        {}
+func (f *family) remove(int)     {}
+func (f *family) sweep()         {}
+func (f *family) alone(int) bool { return false }
+
+func orphans(uint64) []string { return nil }
 
 // hasMembers looks at the group first; what left it is found by its mark.
 func (p *Process) hasMembers() bool {

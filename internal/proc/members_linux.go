@@ -3,8 +3,12 @@ package proc
 import (
 	"bytes"
 	"errors"
+	"maps"
+	"math"
 	"os"
+	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -42,17 +46,18 @@ func childDir(dir *os.File) string { return ownFiles + strconv.Itoa(int(dir.Fd()
 
 var ownFiles = "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/"
 
-// adopt makes orphaned descendants children of this process, where they can be found.
-func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+// adopt makes orphaned descendants children of this process, where they can be found, and keeps
+// what it was given open by whoever started it from its children.
+func adopt() {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+}
 
-// hasMembers is a cheap first look: almost every execution leaves nothing, and then two
+// hasMembers is a cheap first look: almost every execution leaves nothing, and then a few
 // system calls say so.
 func (p *Process) hasMembers() bool {
-	group := syscall.Kill(-p.pid, 0) == nil
-	if !group {
-		if noChildren() || own.onlyKnown() {
-			return false
-		}
+	if syscall.Kill(-p.pid, 0) != nil && !p.cell.populated() && (noChildren() || own.onlyKnown()) {
+		return false
 	}
 	return len(living(p.match())) > 0
 }
@@ -65,12 +70,16 @@ func noChildren() bool {
 // members scans the process table.
 func members(m matcher) []member {
 	var out []member
+	inside := map[int]bool{}
+	for _, c := range m.cells {
+		maps.Copy(inside, c.pids())
+	}
 	for _, pid := range numbers("/proc") {
 		st, ok := readStat(pid)
 		if !ok || pid == os.Getpid() {
 			continue
 		}
-		if m.belongs(st) {
+		if inside[pid] || m.belongs(st) {
 			out = append(out, member{pid: pid, parent: st.parent, start: st.start, name: st.name, zombie: st.state == 'Z' || st.state == 'X'})
 		}
 	}
@@ -97,7 +106,51 @@ func (m matcher) belongs(st stat) bool {
 		}
 	}
 	mark := markIn(st.pid)
-	return mark != "" && m.marks(mark) || len(m.pipes) > 0 && m.writes(st.pid)
+	return mark != "" && m.marks(mark) || len(m.pipes) > 0 && m.writes(st.pid) || m.orphans != 0 && st.start >= m.orphans && orphan(st)
+}
+
+// contains is belongs for a process that may have ended and been replaced since it was found.
+func (m matcher) contains(st stat) bool {
+	return slices.ContainsFunc(m.cells, func(c *cell) bool { return c.holds(st.pid) }) || m.belongs(st)
+}
+
+// orphan reports that a process fell to this one from an execution and has shed all by which it
+// could be told whose it was. Helpers of our own have their setting or are in our session; a
+// child that is being started is still this program.
+func orphan(st stat) bool {
+	if st.parent != os.Getpid() || st.state == 'Z' || st.session == ownSession() || own.has(st.pid) {
+		return false
+	}
+	at := "/proc/" + strconv.Itoa(st.pid)
+	exe, err := os.Readlink(at + "/exe")
+	if err != nil || exe == ownProgram() {
+		return false
+	}
+	environ, err := os.ReadFile(at + "/environ")
+	if err != nil {
+		return false
+	}
+	for kv := range bytes.SplitSeq(environ, []byte{0}) {
+		if string(kv) == Helper || bytes.HasPrefix(kv, []byte(MarkVariable+"=")) {
+			return false
+		}
+	}
+	return true
+}
+
+var ownSession = sync.OnceValue(func() int { id, _ := unix.Getsid(0); return id })
+
+var ownProgram = sync.OnceValue(func() string { name, _ := os.Readlink("/proc/self/exe"); return name })
+
+// orphans are those that began at a time or later, by name.
+func orphans(since uint64) (out []string) {
+	children, _ := own.children()
+	for _, pid := range children {
+		if st, ok := readStat(pid); ok && st.start >= since && orphan(st) && len(out) < maxNamed {
+			out = append(out, name(pid, st.name))
+		}
+	}
+	return out
 }
 
 // writes reports that a process holds the writing end of one of our pipes. A child that is
@@ -146,14 +199,14 @@ func signalMember(one member, m matcher, s syscall.Signal) bool {
 	fd, err := unix.PidfdOpen(one.pid, 0)
 	if errors.Is(err, unix.ENOSYS) {
 		st, ok := readStat(one.pid)
-		return ok && st.start == one.start && syscall.Kill(one.pid, s) == nil
+		return ok && st.start == one.start && m.contains(st) && syscall.Kill(one.pid, s) == nil
 	}
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
 	st, ok := readStat(one.pid)
-	if !ok || st.start != one.start || !m.belongs(st) {
+	if !ok || st.start != one.start || !m.contains(st) {
 		return false
 	}
 	return unix.PidfdSendSignal(fd, s, nil, 0) == nil

@@ -15,7 +15,7 @@ var own = &family{known: map[int]bool{}, strangers: map[Identity]time.Time{}}
 type family struct {
 	once      sync.Once
 	mu        sync.Mutex
-	known     map[int]bool
+	known     map[int]bool           // whether another execution ran at the same time
 	strangers map[Identity]time.Time // dead children of unknown origin, first seen
 	armed     bool
 }
@@ -23,13 +23,31 @@ type family struct {
 func (f *family) add(pid int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.known[pid] = true
+	for other := range f.known {
+		f.known[other] = true
+	}
+	f.known[pid] = len(f.known) > 0
+}
+
+// alone reports that no other execution has run since this one began.
+func (f *family) alone(pid int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	shared, known := f.known[pid]
+	return known && !shared
 }
 
 func (f *family) remove(pid int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.known, pid)
+}
+
+func (f *family) has(pid int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, known := f.known[pid]
+	return known
 }
 
 // onlyKnown reports that every child of this process is one that an execution waits for.
@@ -41,7 +59,7 @@ func (f *family) onlyKnown() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, pid := range children {
-		if !f.known[pid] {
+		if _, known := f.known[pid]; !known {
 			return false
 		}
 	}
@@ -81,7 +99,7 @@ func (f *family) sweep() {
 	seen := map[Identity]time.Time{}
 	for _, pid := range children {
 		st, ok := readStat(pid)
-		if !ok || st.state != 'Z' || f.known[pid] {
+		if _, known := f.known[pid]; !ok || st.state != 'Z' || known {
 			continue
 		}
 		id := Identity{pid, st.start}

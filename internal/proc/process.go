@@ -44,7 +44,8 @@ type Exit struct {
 	Cancelled bool
 	Duration  time.Duration
 	// LeftoverKilled tells that members outlived the process and were ended; LeftoverAlive
-	// names ("pid name") those that could not be.
+	// names ("pid name") those that could not be, and those that may be its own or those of an
+	// execution beside it.
 	LeftoverKilled bool
 	LeftoverAlive  []string
 }
@@ -56,7 +57,9 @@ type Process struct {
 	mark       string
 	child      []*os.File // the child's ends, until it is launched
 	proc       *os.Process
+	cell       *cell // what holds it all; nil: there is no such thing here
 	pid        int
+	begun      uint64 // the start of pid, on the scale of Identity
 	started    time.Time
 	exited     chan struct{} // the child has ended and is not yet collected
 	open       atomic.Int32  // output streams that have not ended
@@ -89,6 +92,7 @@ func Prepare(c Command) (*Process, error) {
 	if p.child, err = p.pipes(); err != nil {
 		return nil, &SpawnError{NoResources, err}
 	}
+	p.cell = newCell(c.Mark)
 	return p, nil
 }
 
@@ -97,24 +101,54 @@ func (p *Process) Launch(timeout time.Duration) error {
 	p.c.Timeout = timeout
 	c := p.c
 	attr := &os.ProcAttr{Dir: childDir(c.Dir), Env: append(c.Env[:len(c.Env):len(c.Env)], MarkVariable+"="+p.mark),
-		Files: p.child, Sys: apart()}
+		Files: p.child, Sys: apart}
+	begun := identityOf(os.Getpid()).Start
 	var err error
-	p.proc, err = launch(p.executable, append([]string{c.Executable}, c.Args...), attr)
+	p.proc, err = p.launch(append([]string{c.Executable}, c.Args...), attr)
 	p.closeChild()
 	if err != nil {
 		p.closePipes()
 		return spawnError(err)
 	}
-	p.pid, p.started = p.proc.Pid, time.Now()
+	p.pid, p.begun, p.started = p.proc.Pid, begun, time.Now()
 	own.add(p.pid)
 	p.follow()
 	return nil
 }
 
+// launch starts the child in its cell. Where that fails it is tried without: if it starts then,
+// it was the cell's fault, and no more are used.
+func (p *Process) launch(argv []string, attr *os.ProcAttr) (*os.Process, error) {
+	if p.cell == nil {
+		return launch(p.executable, argv, attr)
+	}
+	started, used, failed := p.cell.launch(p.executable, argv, attr)
+	if !used {
+		var err error
+		gone := errors.Is(failed, syscall.ENODEV) || errors.Is(failed, syscall.ENOENT) // somebody took the cell away
+		if started, err = launch(p.executable, argv, attr); err == nil && !gone {
+			p.cell.giveUp()
+		}
+		p.dropCell()
+		return started, err
+	}
+	p.cell.launched()
+	return started, nil
+}
+
+func (p *Process) dropCell() {
+	p.cell.remove()
+	p.cell = nil
+}
+
 // Abandon gives up a prepared child that was not launched.
 func (p *Process) Abandon() {
+	if p.proc != nil {
+		return
+	}
 	p.closeChild()
 	p.closePipes()
+	p.dropCell()
 }
 
 func (p *Process) closeChild() {
@@ -124,24 +158,9 @@ func (p *Process) closeChild() {
 	p.child = nil
 }
 
-// apart puts the child into a group of its own and away from any terminal. A session of its
-// own does both and costs a scheduling group in the kernel; where this process has no terminal,
-// a group is enough: only the leader of a session can come by one.
-func apart() *syscall.SysProcAttr {
-	if hasTerminal() {
-		return &syscall.SysProcAttr{Setsid: true}
-	}
-	return &syscall.SysProcAttr{Setpgid: true}
-}
-
-var hasTerminal = sync.OnceValue(func() bool {
-	f, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		return !errors.Is(err, syscall.ENXIO)
-	}
-	_ = f.Close()
-	return true
-})
+// apart puts the child into a session of its own: it has no terminal, a group that can be
+// signalled as a whole, and no job control of a shell takes a descendant out of it.
+var apart = &syscall.SysProcAttr{Setsid: true}
 
 // launch retries a file that another thread's fork still holds open for writing.
 func launch(executable string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
@@ -268,6 +287,7 @@ func (p *Process) Wait(ctx context.Context) Exit {
 	p.reap(&e)
 	p.settle(&e, forced)
 	own.remove(p.pid)
+	p.dropCell()
 	p.closePipes()
 	<-p.drained
 	p.c.Stdout.Trim()
@@ -328,6 +348,10 @@ func (p *Process) settle(e *Exit, forced bool) {
 		e.LeftoverAlive = append(e.LeftoverAlive, alive...)
 		break
 	}
+	if p.cell == nil && !own.alone(p.pid) {
+		// Which execution they fell from cannot be told.
+		e.LeftoverAlive = append(e.LeftoverAlive, orphans(p.begun)...)
+	}
 	within(p.drained, waitDelay/3)
 }
 
@@ -337,6 +361,12 @@ func (p *Process) match() matcher {
 	m := matcher{sessions: map[int]uint64{p.pid: 0}, marks: func(mark string) bool { return carries(mark, id) }}
 	if !within(p.drained, 0) {
 		m.pipes = pipeNames(p.readers[:])
+	}
+	switch {
+	case p.cell != nil:
+		m.cells = []*cell{p.cell}
+	case own.alone(p.pid):
+		m.orphans = p.begun
 	}
 	return m
 }
