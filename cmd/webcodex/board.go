@@ -43,6 +43,9 @@ prints one line for each message, and again for each that has changed.`,
 				if err = b.run(ctx, *follow); *follow && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 					return nil // interrupted, as it is meant to be
 				}
+				if codeOf(err) == exitNoServer { // looking changes nothing, so nothing is in doubt
+					return failf(exitNoServer, "the server has gone: start it again with `webcodex up`, and look again")
+				}
 				return err
 			}
 		},

@@ -252,6 +252,33 @@ func TestBoardFollows(t *testing.T) {
 	}
 }
 
+// A server that dies under `board --follow` ends it with the status for that, and nothing is said to
+// be in doubt: looking changes nothing.
+func TestBoardFollowsUntilTheServerDies(t *testing.T) {
+	repo, data := scratch(t)
+	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
+	w, err := dialWindow(t.Context(), c.ready.MCPURL, c.ready.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	id := saying(t, c, w, "look")
+	r, out := io.Pipe()
+	code, said := make(chan int, 1), &strings.Builder{}
+	go func() {
+		code <- runProgram(t.Context(), []string{"board", string(id), "--follow", "--data", data}, strings.NewReader(""), out, said)
+		out.Close()
+	}()
+	if lines := bufio.NewScanner(r); !lines.Scan() {
+		t.Fatal(said.String())
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	c.kill()
+	if got := <-code; got != exitNoServer || strings.Contains(said.String(), "may have run") || !strings.Contains(said.String(), "webcodex up") {
+		t.Errorf("exit status %d: %s", got, said.String())
+	}
+}
+
 // A window that follows a board for long remembers no more than the board holds, and prints
 // nothing twice for it.
 //
