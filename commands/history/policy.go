@@ -56,6 +56,16 @@ type State struct {
 	Damaged bool
 }
 
+// rollable reports whether the newest block may be filled up: what that takes must leave the
+// room that carrying needs, or nothing could leave any more.
+func (s State) rollable() bool {
+	largest := int64(0)
+	for _, b := range s.Blocks {
+		largest = max(largest, b.Bytes)
+	}
+	return Total(s.Blocks)+largest-s.Blocks[len(s.Blocks)-1].Bytes <= s.Budget*BudgetShare/100
+}
+
 // Holds: why something that is due does not leave.
 const (
 	HoldClock      = "clock_step"   // the clock stepped and nobody confirmed it
@@ -69,7 +79,8 @@ const (
 type Decision struct {
 	// Cut is the first sequence that stays; 0: nothing leaves.
 	Cut uint64 `json:"cut,omitempty"`
-	// Roll ends the newest block first and cuts where the next one begins.
+	// Roll ends the newest block first and cuts where the next one begins; where the log has no
+	// room for that, it cuts where the newest begins.
 	Roll   bool   `json:"roll,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Hold says why nothing leaves although something is due.
@@ -106,7 +117,7 @@ func Decide(s State, p Policy, now time.Time) Decision {
 
 // Limit is how large the log may be before its oldest blocks leave.
 func Limit(s State, p Policy) int64 {
-	limit := s.Budget / 100 * BudgetShare
+	limit := s.Budget * BudgetShare / 100
 	if p.MaxBytes > 0 && (limit == 0 || p.MaxBytes < limit) {
 		limit = p.MaxBytes
 	}

@@ -150,3 +150,21 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		}
 	})
 }
+
+// A block is filled up only where carrying still finds room: 8 MiB take what is missing of it,
+// and a fifth of the budget stays.
+func TestBlockIsEndedWhereThereIsRoom(t *testing.T) {
+	of := func(budget int64, newest int64) State {
+		s := stateOf(blocks(3, 2, 1))
+		s.Budget, s.Blocks[2].Bytes = budget, newest
+		return s
+	}
+	for _, c := range []struct {
+		s    State
+		want bool
+	}{{of(30*mib, mib), true}, {of(30*mib-100, mib), false}, {of(30*mib, 8*mib), true}, {of(29*mib, 8*mib), false}} {
+		if c.s.rollable() != c.want {
+			t.Errorf("budget %d, newest %d: %v", c.s.Budget, c.s.Blocks[2].Bytes, !c.want)
+		}
+	}
+}

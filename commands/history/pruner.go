@@ -191,7 +191,9 @@ func (p *Pruner) do(ctx context.Context, s State, d Decision) error {
 
 func (p *Pruner) carryAndPrune(ctx context.Context, s State, d Decision) (carried int64, err error) {
 	cut := d.Cut
-	if d.Roll {
+	if d.Roll && !s.rollable() {
+		cut = s.Blocks[len(s.Blocks)-1].First
+	} else if d.Roll {
 		if cut, err = p.roll(ctx, s); err != nil {
 			return 0, err
 		}
