@@ -19,7 +19,7 @@ var completeSessionMessage = Tool{
 		schema.Req("answer", schema.Str("The result, for whoever asked.", 1, board.MaxText).Fault(fault.InvalidMessage).ForReading()),
 		schema.Req("completion_key", schema.Str("Your own key of this completion; keep it for retries.", 1, board.MaxKey)),
 		schema.Req("expected_assignment_fence", schema.Str("assignment_fence as get_session_assignment gave it.", 1, board.FenceChars).Match(board.FenceForm).
-			Opaque(fault.InvalidFence)),
+			Opaque(fault.InvalidFence).Hint("call get_session_assignment and pass its assignment_fence")),
 		schema.Opt("tags", messageTagsArg),
 		schema.Opt("priority", priorityArg),
 	),

@@ -15,7 +15,8 @@ var observeSessionMessages = Tool{
 	Category: "board", Idempotent: true,
 	Input: schema.Object(
 		schema.Req("session_id", targetSessionArg),
-		schema.Opt("after_observation_token", schema.Str("observation_token of the last look.", 1, board.MaxToken).Opaque(fault.InvalidObservation)),
+		schema.Opt("after_observation_token", schema.Str("observation_token of the last look.", 1, board.MaxToken).
+			Opaque(fault.InvalidObservation).Hint("call observe_session_messages without a token for a new one")),
 		schema.Opt("wait_secs", schema.Int("Seconds to wait for a change; only with a token.", 1, board.MaxWaitSecs)),
 		schema.Opt("limit", schema.Knob("Messages of one look, up to 100 and as many as fit; default 50.")),
 	),
