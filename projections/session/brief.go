@@ -79,14 +79,17 @@ type Attention struct {
 }
 
 // JobAttention counts all Jobs of the Session that have no end in the log, never a shortened
-// list of them (CON-20). An end is a commit, so none is ever pending in the log.
+// list of them (CON-20). Of these a pending one was asked to end.
 type JobAttention struct {
 	Active          int    `json:"active_count"`
 	Running         int    `json:"running_count"`
 	Recovering      int    `json:"recovering_count"`
 	TerminalPending int    `json:"terminal_pending_count"`
-	Recovery        string `json:"recovery_state"` // none, active, recovering
+	Recovery        string `json:"recovery_state"` // none, active, recovering, terminal_pending
 }
+
+// blocking are those that hold the task up; one that was asked to end does not (HND-28).
+func (j JobAttention) blocking() int { return j.Running + j.Recovering }
 
 // ExternalObservations stand for reports of other tools; null where they cannot be read
 // (HND-24).
@@ -178,24 +181,6 @@ func briefWorkspace(s Snapshot) BriefWorkspace {
 	conflicts, changed := w.Conflicts, w.ChangedFiles
 	return BriefWorkspace{Status: statusAvailable, Clean: &clean, Branch: optional(redact.Text(w.Branch, MaxBranchChars)),
 		Head: optional(atom(w.Head)), Conflicts: &conflicts, ChangedFiles: &changed}
-}
-
-func jobAttention(c Core, s Snapshot) JobAttention {
-	a := JobAttention{Active: len(c.Jobs), Recovery: "none"}
-	for _, j := range c.Jobs {
-		if j.Server == s.Server {
-			a.Running++
-		} else {
-			a.Recovering++
-		}
-	}
-	switch {
-	case a.Recovering > 0:
-		a.Recovery = "recovering"
-	case a.Active > 0:
-		a.Recovery = "active"
-	}
-	return a
 }
 
 func basis(v View, ev evidence, s Snapshot, b Brief) Basis {

@@ -172,3 +172,27 @@ func TestEachFailedValidationIsRunAgain(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// A Job that was asked to end is counted, and blocks nothing; beside one that runs it does not hide
+// that one.
+//
+// Covers: HND-27, HND-28
+func TestAJobThatWasAskedToEndBlocksNothing(t *testing.T) {
+	h := began("stopping")
+	asked := h.job(1, testServer)
+	v := h.view()
+	if b := briefOf(v, all()); b.Progress.State != StateBlocked || b.Attention.Jobs.TerminalPending != 0 {
+		t.Errorf("while it runs: %s %+v", b.Progress.State, b.Attention.Jobs)
+	}
+	v.Stopping = map[event.ExecutionID]bool{asked: true}
+	if b := briefOf(v, all()); b.Progress.State != StateReady || b.Attention.Jobs.TerminalPending != 1 || b.NextActions.Items[0].Tool != "observe_jobs" {
+		t.Errorf("asked to end: %s %+v", b.Progress.State, b.Attention.Jobs)
+	}
+	h.job(2, testServer)
+	stopping := v.Stopping
+	v = h.view()
+	v.Stopping = stopping
+	if b := briefOf(v, all()); b.Progress.State != StateBlocked || b.Attention.Jobs.Running != 1 {
+		t.Errorf("beside one that runs: %s %+v", b.Progress.State, b.Attention.Jobs)
+	}
+}

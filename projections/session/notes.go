@@ -61,7 +61,7 @@ func (n *Notes) drop() {
 }
 
 func newAttention(v View, s Snapshot) Attention {
-	a := Attention{Jobs: jobAttention(v.Core, s)}
+	a := Attention{Jobs: jobsOf(v, s)}
 	if !discussed(v, s) {
 		return a
 	}

@@ -24,7 +24,7 @@ func progressState(v View, ev evidence, s Snapshot, b Brief) State {
 		return StateClosed
 	case s.SessionChanged || s.ExternalChanged: // captured sections are observations, not a state to act on (HND-38)
 		return StateInsufficient
-	case s.conflicted() || b.Attention.Jobs.Active > 0 || len(ev.failures) > 0 || b.Attention.risks() > 0:
+	case s.conflicted() || b.Attention.Jobs.blocking() > 0 || len(ev.failures) > 0 || b.Attention.risks() > 0:
 		return StateBlocked
 	case ev.unproven(v, s):
 		return StateNeedsProof
