@@ -11,11 +11,10 @@ import (
 )
 
 // TestMain makes the test binary the program itself under the name webcodex, first on the
-// PATH: scripts and harnesses run real processes of it. Times are shown as UTC in all of them;
-// later than here a goroutine may read the zone.
+// PATH: scripts and harnesses run real processes of it. Times are shown as UTC in all of them.
 func TestMain(m *testing.M) {
 	endAtOnce()
-	time.Local = time.UTC
+	zone = time.UTC
 	testscript.Main(m, map[string]func(){"webcodex": main, "bare-jetstream": bareJetStream})
 }
 

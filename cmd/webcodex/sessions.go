@@ -127,11 +127,14 @@ func shortProject(p string) string {
 	return p
 }
 
+// zone is the person's.
+var zone = time.Local
+
 // localTime shows a stored time in the person's zone.
 func localTime(stored string) string {
 	t, err := time.Parse(event.TimeForm, stored)
 	if err != nil {
 		return stored
 	}
-	return t.Local().Format("2006-01-02 15:04:05")
+	return t.In(zone).Format("2006-01-02 15:04:05")
 }
