@@ -59,7 +59,7 @@ func progressLine(b session.Brief) string {
 		if b.Workspace.Conflicts != nil {
 			add(*b.Workspace.Conflicts, "file in conflict", "files in conflict")
 		}
-		add(b.Attention.Jobs.Active, "Job without an end", "Jobs without an end")
+		add(b.Attention.Jobs.Running+b.Attention.Jobs.Recovering, "Job without an end", "Jobs without an end")
 		add(b.Validation.Failures.Total, "failure", "failures")
 		if b.Attention.OpenRisks != nil {
 			add(*b.Attention.OpenRisks, "open risk", "open risks")
@@ -157,7 +157,10 @@ func jobsLine(j session.JobAttention) string {
 		out = append(out, fmt.Sprintf("%d asked to end", j.TerminalPending))
 	}
 	if j.Recovering > 0 {
-		out = append(out, fmt.Sprintf("%d begun before the server started anew, without an end yet", j.Recovering))
+		out = append(out, several(j.Recovering, "of which nobody knows how it stands", "of which nobody knows how they stand"))
+	}
+	if j.TerminalPending > 0 {
+		out = append(out, fmt.Sprintf("%d asked to end", j.TerminalPending))
 	}
 	return strings.Join(out, ", ")
 }
