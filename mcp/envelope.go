@@ -127,7 +127,23 @@ func (s *Server) outer(modern bool, args json.RawMessage) (json.RawMessage, arou
 	}{&a}); err != nil {
 		return nil, around{}, fault.Wrap(err, fault.InvalidArguments, "the envelope could not be read").WithField(envelopeName)
 	}
-	return rest, a, nil
+	rest, err = a.sameRecord(rest)
+	return rest, a, err
+}
+
+// sameRecord takes the legacy name of the record off arguments that an envelope names it beside:
+// once where both say the same, and no call where they differ (REC-16). Alone it is unknown here.
+func (a around) sameRecord(args json.RawMessage) (json.RawMessage, error) {
+	if a.Record == "" {
+		return args, nil
+	}
+	rest, raw := schema.Take(args, legacyRecord)
+	var also *string
+	if err := json.Unmarshal(raw, &also); raw != nil && (err != nil || also != nil && *also != a.Record) {
+		return nil, fault.New(fault.InvalidArguments, "%s and %s name different Sessions to record this call in: send %[1]s alone",
+			envelopeRecord, legacyRecord).WithField(envelopeRecord)
+	}
+	return rest, nil
 }
 
 func outerLegacy(args json.RawMessage) (json.RawMessage, around, error) {

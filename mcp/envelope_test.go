@@ -187,21 +187,23 @@ func TestARecorderOfEachEra(t *testing.T) {
 
 var nothing = map[string]any{}
 
-// Each form belongs to its own era; the other's is no field of the tool.
+// Each form belongs to its own era; alone the other's is no field of the tool. Beside its own it
+// counts once where both say the same.
 //
 // Covers: CTX-18, REC-01, REC-13, REC-16
 func TestEachFormBelongsToItsEra(t *testing.T) {
 	r := catalogueRig(t)
 	modern := r.connect(Modern)
 	w := started(t, modern)
-	for _, args := range []map[string]any{{legacyRecord: w}, {legacyAck: []string{"wc_msg_x"}},
-		{legacyRecord: w, envelopeName: map[string]any{"record": w}}, {legacyRecord: started(t, modern), envelopeName: map[string]any{"record": w}}} {
-		field := legacyRecord
-		if _, ok := args[legacyRecord]; !ok {
-			field = legacyAck
-		}
+	for field, args := range map[string]map[string]any{
+		legacyRecord:   {legacyRecord: w},
+		legacyAck:      {legacyAck: []string{"wc_msg_x"}},
+		envelopeRecord: {legacyRecord: started(t, modern), envelopeName: map[string]any{"record": w}},
+	} {
 		refusedAt(t, callTool(t, modern, "list_projects", args), "invalid_arguments", field)
 	}
+	refusedAt(t, callTool(t, modern, "list_projects", map[string]any{legacyRecord: 7, envelopeName: map[string]any{"record": w}}),
+		"invalid_arguments", envelopeRecord)
 	for _, version := range legacyAll {
 		c := r.connect(version)
 		for _, env := range []any{map[string]any{}, map[string]any{"record": w}, map[string]any{"context": []string{"webcodex.workflow"}}, nil, "x"} {
@@ -216,6 +218,12 @@ func TestEachFormBelongsToItsEra(t *testing.T) {
 	}
 	if n := pairs(r.stored(w)); n != 0 {
 		t.Errorf("refusals left %d pairs", n)
+	}
+	if res := callTool(t, modern, "list_projects", map[string]any{legacyRecord: w, envelopeName: map[string]any{"record": w}}); res.IsError {
+		t.Errorf("both forms, alike: %s", res.Text)
+	}
+	if n := pairs(r.stored(w)); n != 1 {
+		t.Errorf("both forms, alike, left %d pairs", n)
 	}
 }
 
