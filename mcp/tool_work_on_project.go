@@ -11,7 +11,7 @@ func contextArg() *schema.Schema {
 	s := schema.Object(
 		schema.Opt("default_cwd", schema.Str("Where commands run, within the Project.", 1, session.MaxCwd)),
 		schema.Opt("default_shell", schema.Enum("Shell of run_shell.", "sh", "bash")),
-		schema.Opt("resource", schema.Str("SSH resource; not available here.", 1, session.MaxResource)),
+		schema.Opt("resource", schema.Str("Machine of the Runner that run_shell uses.", 1, session.MaxResource)),
 	)
 	s.Description = "Defaults for commands of this Session."
 	return s.Fault(fault.InvalidContext) // a member beyond these is no default (EXE-02)

@@ -136,6 +136,9 @@ func (r *Runner) check(o wire.Offer) (*Project, *fault.Error) {
 		_, f := readProcess(o)
 		return p, f
 	}
+	if remote, ok := r.remotes[o.Op]; ok {
+		return p, remote.check(o.Body)
+	}
 	if r.effects[o.Op] == nil {
 		return nil, refusal("no_capability", "this Runner cannot do that")
 	}
@@ -205,7 +208,9 @@ func (r *Runner) carry(link context.Context, e *execution) {
 	res := wire.Result{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance, State: wire.JNever}
 	if g := <-claimed; g.ok {
 		began := time.Now()
-		if ready != nil {
+		if remote, ok := r.remotes[e.offer.Op]; ok {
+			res = r.runRemote(e, remote, g.limit, res)
+		} else if ready != nil {
 			res = r.runProcess(e, ready, g.limit, res)
 		} else {
 			res = r.perform(e, g.limit, res)

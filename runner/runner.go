@@ -53,6 +53,7 @@ type Runner struct {
 	o       Options
 	effects map[wire.Op]operation
 	reads   map[wire.Op]operation
+	remotes map[wire.Op]remoteOp
 
 	instance event.InstanceID
 	started  time.Time
@@ -107,7 +108,8 @@ func New(o Options) (*Runner, error) {
 		}
 		return nil, fault.Wrap(err, fault.Unavailable, "the Runner's journal cannot be opened")
 	}
-	r := &Runner{o: o, effects: map[wire.Op]operation{}, reads: map[wire.Op]operation{}, instance: event.NewInstanceID(),
+	r := &Runner{o: o, effects: map[wire.Op]operation{}, reads: map[wire.Op]operation{},
+		remotes: map[wire.Op]remoteOp{}, instance: event.NewInstanceID(),
 		started: o.Now(), journal: j, running: make(chan struct{}, maxRunning), bootTime: proc.BootTime, execs: map[event.ExecutionID]*execution{}}
 	j.onShorten = r.shortened
 	if j.aside != "" {
@@ -261,6 +263,9 @@ func (r *Runner) capabilities() []string {
 		out = append(out, string(op))
 	}
 	for op := range r.reads {
+		out = append(out, string(op))
+	}
+	for op := range r.remotes {
 		out = append(out, string(op))
 	}
 	slices.Sort(out)

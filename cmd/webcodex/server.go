@@ -32,6 +32,7 @@ import (
 	"webcodex/runner"
 	"webcodex/runner/files"
 	"webcodex/runner/gitops"
+	"webcodex/runner/ssh"
 	"webcodex/runner/testparse"
 )
 
@@ -47,15 +48,16 @@ type server struct {
 	second   *access.Tokens // the owner's commands on second principals
 	public   string
 
-	log    *eventlog.Log
-	writer *aggregate.Writer // what everything of this process decides with
-	models *models
-	store  *session.Store
-	known  *registered.Store
-	fleet  *execution.Fleet
-	runner *runner.Runner
-	kernel *call.Kernel
-	edge   *mcp.Server
+	log       *eventlog.Log
+	writer    *aggregate.Writer // what everything of this process decides with
+	models    *models
+	store     *session.Store
+	known     *registered.Store
+	fleet     *execution.Fleet
+	runner    *runner.Runner
+	resources *ssh.Resources
+	kernel    *call.Kernel
+	edge      *mcp.Server
 	// profile is the guidance of hosts that tell none of their own.
 	profile string
 
@@ -173,6 +175,7 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	if runner.CheckProjects(filepath.Join(s.dir, "runner")) != nil {
 		return failf(exitFailed, "runner/projects.json in the data directory is damaged: put it back from a copy; `webcodex doctor` tells more")
 	}
+	s.resources = ssh.New(ssh.Options{File: sshSettings(f.cfg.file), Logger: s.logger})
 	// Making the Runner ends what a dead one left running.
 	s.runner, err = runner.New(runner.Options{Dir: filepath.Join(s.dir, "runner"), Deny: []string{s.dir}, Client: s.settings.Client,
 		Build: thisBuild().String(), Fsync: f.cfg.Durability != eventlog.Process, Parsers: testparse.Parsers, Tree: gitops.Bind,
@@ -182,6 +185,7 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	}
 	files.Register(s.runner)
 	gitops.Register(s.runner)
+	ssh.Register(s.runner, s.resources)
 	if _, err := s.runner.AddProject(root); err != nil {
 		return err
 	}
@@ -200,6 +204,15 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	return s.fleet.WaitRunner(ctx, s.settings.Client)
+}
+
+// sshSettings is the file with the Runner's named resources: beside the configuration file, which
+// does not name it. Empty where there is no place to look.
+func sshSettings(config string) string {
+	if config == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(config), "ssh.toml")
 }
 
 // stopRunner ends what the Runner runs and waits until it has told the results.
@@ -268,6 +281,7 @@ func (s *server) close() error {
 	}
 	if s.runner != nil {
 		err = errors.Join(err, s.runner.Close())
+		s.resources.Close()
 	}
 	if lerr := s.log.Close(); lerr != nil && s.log.Err() == nil {
 		err = errors.Join(err, failf(exitStorage, "the log was not closed cleanly, the next start will look closely: %v", short(lerr)))

@@ -189,6 +189,9 @@ func (c *Call) judge(ctx context.Context, op wire.Op, out Outcome, err error) (O
 		}
 	case wire.JNever:
 	default:
+		if r.Fault != nil && r.Fault.ExecutionState == string(event.OutcomeUnknown) {
+			return Outcome{}, r.Fault // the Runner itself says what it does not know
+		}
 		return Outcome{}, unknownOutcome(op)
 	}
 	f := fault.New(fault.RunnerUnavailable, "the Runner did not start it").WithNext("call again")

@@ -33,6 +33,7 @@ type Output struct {
 	StderrTruncated  bool                 `json:"stderr_truncated"`
 	LeftoverKilled   bool                 `json:"leftover_killed"`
 	LeftoverAlive    []string             `json:"leftover_alive,omitempty"`
+	RemoteProcess    string               `json:"remote_process,omitempty"` // unknown: something may live on a named resource
 	Promoted         bool                 `json:"promoted_to_job"`
 	JobID            *event.ExecutionID   `json:"job_id"`
 	ObservationToken *string              `json:"observation_token"`
@@ -77,6 +78,7 @@ func FromOutcome(id event.ExecutionID, o call.Outcome, timeoutSecs int) (Output,
 	}
 	out.streams(*p)
 	out.LeftoverKilled, out.LeftoverAlive = p.LeftoverKilled, p.LeftoverAlive
+	out.RemoteProcess = p.RemoteProcess
 	out.FailureKind = facts.FailureKind
 	res := call.Result{Facts: facts}
 	if facts.FailureKind != "" {

@@ -99,24 +99,20 @@ func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, t
 	if err := checkNUL(in); err != nil {
 		return call.Result{}, err
 	}
-	if err := checkResource(c, op); err != nil {
+	if err := checkResource(c); err != nil {
 		return call.Result{}, err
 	}
 	if err := in.CheckCwd(); err != nil {
 		return call.Result{}, err
 	}
 	timeoutSecs = timeoutOf(timeoutSecs)
-	grace := call.DefaultGrace
-	if syncWait != nil {
-		grace = max(time.Duration(*syncWait)*time.Second, time.Millisecond)
-	}
 	declared := c.Evidence()
 	scope, err := scopeOf(c, op, in, declared)
 	if err != nil {
 		return call.Result{}, err
 	}
 	in.Bind = scope != nil
-	o, err := c.Effect(ctx, op, in, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: grace, Validates: scope})
+	o, err := c.Effect(ctx, op, in, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: graceOf(syncWait), Validates: scope})
 	if err != nil {
 		return call.Result{}, err
 	}
@@ -132,19 +128,14 @@ func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, t
 	return res, nil
 }
 
-// checkResource refuses a Session whose commands run on a named resource: what has no shell does
-// not run there (EXE-08, EXE-09), and what has one must not run here instead. No tool of this
-// server names a resource; a log may.
-func checkResource(c *call.Call, op wire.Op) error {
-	if c.Session == nil || c.Session.Context.Resource == "" {
+// checkResource refuses what has no shell under a Session whose commands run on a named resource:
+// it does not run there (EXE-08, EXE-09), and must not run here instead (NEG-18).
+func checkResource(c *call.Call) error {
+	if resourceOf(c) == "" {
 		return nil
 	}
 	f := fault.New(fault.Unavailable, "this Session runs its commands on a named resource, where %s does not run", c.Tool()).
-		WithReason("unsupported_resource").WithNext("use a Session without a resource")
-	if op == wire.OpShell {
-		f = fault.New(fault.Unavailable, "this Session runs its commands on a named resource, which this server cannot reach").
-			WithReason("resource_unavailable").WithNext("clear it with update_session_context, or use a Session without a resource")
-	}
+		WithReason("unsupported_resource").WithNext("use run_shell, or a Session without a resource")
 	f.ExecutionState = string(event.NotStarted)
 	return f
 }
@@ -161,6 +152,14 @@ func scopeOf(c *call.Call, op wire.Op, in wire.ProcessIn, declared event.Input) 
 	}
 	s := evidence.Scope{Project: c.Project.Project, Tool: c.Tool(), Cwd: in.Cwd, Command: digest}
 	return s.Of(declared.Purpose, evidence.ParserNone), nil
+}
+
+// graceOf is how long an answer waits before the run becomes a Job.
+func graceOf(syncWait *int) time.Duration {
+	if syncWait == nil {
+		return call.DefaultGrace
+	}
+	return max(time.Duration(*syncWait)*time.Second, time.Millisecond)
 }
 
 func timeoutOf(secs int) int {

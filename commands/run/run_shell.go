@@ -55,6 +55,9 @@ func runShell(ctx context.Context, c *call.Call) (call.Result, error) {
 	if shell == "" {
 		shell = wire.Shells[0]
 	}
+	if name := resourceOf(c); name != "" {
+		return runRemote(ctx, c, in, wire.SSHShellIn{Session: c.Session.ID, Resource: name, Command: in.Command, Shell: shell, Cwd: cwdOf(c, in.Cwd)})
+	}
 	res, err := execute(ctx, c, wire.OpShell, wire.ProcessIn{Command: in.Command, Shell: shell, Cwd: cwdOf(c, in.Cwd)},
 		in.TimeoutSecs, in.SyncWaitSecs)
 	if err != nil {

@@ -86,7 +86,7 @@ func TestUpdateSessionContextRefuses(t *testing.T) {
 		"no project":          {calltest.Owner(), args{"session_id": s.SessionID, "execution_context": ok}, fault.InvalidArguments},
 		"no context":          {calltest.Owner(), args{"project": alpha, "session_id": s.SessionID}, fault.InvalidArguments},
 		"unknown":             {calltest.Owner(), args{"project": alpha, "session_id": string(event.NewSessionID()), "execution_context": ok}, fault.UnknownSessionID},
-		"resource":            {calltest.Owner(), args{"project": alpha, "session_id": s.SessionID, "execution_context": args{"resource": "box"}}, fault.Unavailable},
+		"resource":            {calltest.Owner(), args{"project": alpha, "session_id": s.SessionID, "execution_context": args{"resource": "a..b"}}, fault.InvalidContext},
 		"shell":               {calltest.Owner(), args{"project": alpha, "session_id": s.SessionID, "execution_context": args{"default_shell": "zsh"}}, fault.InvalidContext},
 	} {
 		t.Run(name, func(t *testing.T) { e.Refused(tc.p, &session.UpdateContext, tc.a, tc.kind) })

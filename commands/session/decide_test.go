@@ -241,7 +241,10 @@ func TestContextIn(t *testing.T) {
 		"absolute":           {&ContextIn{DefaultCwd: "/etc"}, true, fault.InvalidContext},
 		"out of the project": {&ContextIn{DefaultCwd: "../x"}, true, fault.InvalidContext},
 		"other shell":        {&ContextIn{DefaultShell: "fish"}, true, fault.InvalidContext},
-		"resource":           {&ContextIn{Resource: "box"}, true, fault.Unavailable},
+		"resource":           {&ContextIn{Resource: "box", DefaultCwd: "/srv/app"}, true, ""},
+		"no name":            {&ContextIn{Resource: "a..b"}, true, fault.InvalidContext},
+		"name too long":      {&ContextIn{Resource: strings.Repeat("n", 81)}, true, fault.InvalidContext},
+		"no directory there": {&ContextIn{Resource: "box", DefaultCwd: "a\x01"}, true, fault.InvalidContext},
 		"fine":               {&ContextIn{DefaultCwd: "a/b", DefaultShell: "bash"}, true, ""},
 	} {
 		if _, err := tc.in.Event(tc.project); fault.KindOf(err) != tc.kind {

@@ -74,7 +74,8 @@ var importMap = map[string]entry{
 	"runner/gitops": {"git ops of a Project root",
 		[]string{"eventlog/event", "runner", "runner/wire", "internal/proc", "internal/git"}},
 	"runner/ssh": {"named resources: connections to other machines, and commands there",
-		[]string{"eventlog/event", "runner/wire", "internal/proc"}},
+		[]string{"eventlog/event", "runner", "runner/wire", "internal/proc"}},
+	"runner/ssh/sshtest": {"test only: a real sshd of the test's own", nil},
 	"runner/testparse": {"what test programs print, as structured results",
 		[]string{"runner", "runner/wire"}},
 
@@ -116,7 +117,7 @@ var libraries = []struct {
 	{"github.com/nats-io", "only the log and the Runner link speak NATS",
 		[]string{"eventlog", "runner/link/client", "runner/link/server", "internal/bench"}},
 	{"golang.org/x/crypto/ssh", "only named resources speak SSH",
-		[]string{"runner/ssh"}},
+		[]string{"runner/ssh", "runner/ssh/sshtest"}},
 	{"modernc.org/sqlite", "only read models live in SQLite; doctor asks for its version",
 		[]string{"projections/...", "cmd/webcodex"}},
 }

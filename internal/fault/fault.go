@@ -64,7 +64,8 @@ const (
 	Timeout                Kind = "timeout"
 	ShuttingDown           Kind = "shutting_down"
 	Internal               Kind = "internal"
-	SSHResourceNotFound    Kind = "ssh_resource_not_found" // not in the settings of the Runner
+	CapabilityUnavailable  Kind = "agent_capability_unavailable" // the Runner cannot do that at all
+	SSHResourceNotFound    Kind = "ssh_resource_not_found"       // not in the settings of the Runner
 	SSHSessionRequired     Kind = "ssh_session_required"
 	SSHConnectionFailed    Kind = "ssh_connection_failed" // nothing was started; the reason says why
 	SSHTransportFailed     Kind = "ssh_transport_failed"  // after the command was sent: its outcome is unknown

@@ -100,6 +100,7 @@ const (
 	MaxInstructionFiles = 4
 	MaxInstructionPath  = 120
 	MaxResourceChars    = 80
+	MaxRemoteCwdBytes   = 4096 // EXE-07
 	// MaxOpaqueBytes of a stored identity or digest; a longer one is none of ours (RES-13).
 	MaxOpaqueBytes = 256
 

@@ -216,16 +216,22 @@ func guarded(m event.Mode, g event.Guards) event.Guards {
 
 // context drops each field that is not valid, and keeps the others (RES-10).
 func (s *sanitiser) context(c *event.ExecutionContext) {
-	if c.DefaultCwd != "" {
+	if redact.Text(c.Resource, MaxResourceChars) != c.Resource {
+		put(s, &c.Resource, "")
+	}
+	switch {
+	case c.DefaultCwd == "":
+	case c.Resource != "": // a directory there is not one of the Project (EXE-07)
+		if len(c.DefaultCwd) > MaxRemoteCwdBytes || redact.Text(c.DefaultCwd, MaxRemoteCwdBytes) != c.DefaultCwd {
+			put(s, &c.DefaultCwd, "")
+		}
+	default:
 		if clean, ok := redact.Path(c.DefaultCwd); !ok || clean != c.DefaultCwd {
 			put(s, &c.DefaultCwd, "")
 		}
 	}
 	if c.DefaultShell != "sh" && c.DefaultShell != "bash" {
 		put(s, &c.DefaultShell, "")
-	}
-	if redact.Text(c.Resource, MaxResourceChars) != c.Resource {
-		put(s, &c.Resource, "")
 	}
 }
 

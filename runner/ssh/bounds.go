@@ -1,6 +1,10 @@
 package ssh
 
-import "time"
+import (
+	"time"
+
+	"webcodex/runner/wire"
+)
 
 const (
 	// connectTime bounds one connection from the first byte to the accepted key, jump hosts
@@ -24,7 +28,7 @@ const (
 	// MaxName bounds a resource's name in bytes (EXE-04).
 	MaxName = 80
 	// MaxCwd bounds a remote directory in bytes (EXE-07).
-	MaxCwd = 4096
+	MaxCwd = wire.MaxRemoteCwdBytes
 
 	maxFile      = 256 << 10 // bytes of the settings
 	maxResources = 64

@@ -16,6 +16,7 @@ type gate struct {
 	open  func() // called once, when the command begins
 
 	mu   sync.Mutex
+	shut bool     // nobody looks any more
 	seen []byte   // the last bytes before the line is complete
 	said []string // the words of the line; nil until it came
 }
@@ -26,8 +27,11 @@ const maxSaid = 256
 // Write never fails.
 func (g *gate) Write(p []byte) {
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut {
+		return
+	}
 	if g.said != nil {
-		g.mu.Unlock()
 		g.to.Write(p)
 		return
 	}
@@ -36,27 +40,30 @@ func (g *gate) Write(p []byte) {
 	if at < 0 {
 		// The token may have begun at the end.
 		g.seen = append([]byte(nil), g.seen[max(0, len(g.seen)-len(g.token)+1):]...)
-		g.mu.Unlock()
 		return
 	}
 	g.seen = g.seen[at:]
 	line, rest, whole := bytes.Cut(g.seen, []byte("\n"))
 	if !whole {
-		g.mu.Unlock()
 		return
 	}
 	g.said, g.seen = strings.Fields(string(line[len(g.token):min(len(line), maxSaid)])), nil
 	if g.said == nil {
 		g.said = []string{""}
 	}
-	run := g.said[0] == wordRun
-	g.mu.Unlock()
-	if run {
+	if g.said[0] == wordRun {
 		g.open()
 		if len(rest) > 0 {
 			g.to.Write(rest)
 		}
 	}
+}
+
+// close lets nothing through any more.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = true
 }
 
 // words are what the starter said, nil where it said nothing.

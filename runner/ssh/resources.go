@@ -114,13 +114,13 @@ func (r *Resources) openFault(ctx context.Context, name string, err error) *faul
 	var refused *ssh.OpenChannelError
 	var f *fault.Error
 	switch {
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled):
 		return notStarted(fault.Wrap(err, fault.Cancelled, "the call was cancelled before the resource was reached"))
 	case errors.As(err, &d):
 		f = connectFault(d.reason, d.jump, d.cause)
 	case errors.As(err, &refused):
 		f = connectFault("channel_refused", false, err)
-	case errors.Is(err, context.DeadlineExceeded):
+	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded): // of the call or of the channel
 		f = connectFault("connect_timeout", false, err)
 	default:
 		f = connectFault("unreachable", false, err)

@@ -50,8 +50,8 @@ func TestConnectionBelongsToItsTriple(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if w.connections() != 3 || w.commands() != 15 {
-		t.Errorf("%d connections for 3 triples, %d commands", w.connections(), w.commands())
+	if w.Connections() != 3 || w.Commands() != 15 {
+		t.Errorf("%d connections for 3 triples, %d commands", w.Connections(), w.Commands())
 	}
 	for _, bad := range []event.SessionID{"", "wc_sess_1", "~s1"} {
 		if _, f := w.r.Open(context.Background(), bad, "build"); f == nil || f.Kind != fault.SSHSessionRequired || f.ExecutionState != "not_started" {
@@ -87,16 +87,16 @@ func TestSettingsChangeWhileACommandRuns(t *testing.T) {
 	<-started
 
 	w.write(w.resource("build", `default_cwd = "/"`), w.resource("other", ""))
-	if got := w.prints("pwd"); got != "/\n" || w.connections() != 3 {
-		t.Errorf("after the change: %q, %d connections", got, w.connections())
+	if got := w.prints("pwd"); got != "/\n" || w.Connections() != 3 {
+		t.Errorf("after the change: %q, %d connections", got, w.Connections())
 	}
 	w.write(w.resource("other", ""))
 	if f := w.refused("build"); f.Kind != fault.SSHResourceNotFound || f.Field != "resource" {
 		t.Errorf("%+v", f)
 	}
 	eventually(t, "the connections of a resource that is gone stay", func() bool { return w.r.connectionsHeld() == 2 }) // the running one, other
-	if _, f := w.runIn("other", sessionA, "", "true", 10*time.Second); f != nil || w.connections() != 3 {
-		t.Errorf("another resource was touched: %v, %d connections", f, w.connections())
+	if _, f := w.runIn("other", sessionA, "", "true", 10*time.Second); f != nil || w.Connections() != 3 {
+		t.Errorf("another resource was touched: %v, %d connections", f, w.Connections())
 	}
 	must(t, os.WriteFile(w.marker()+".go", nil, 0o600))
 	if e := <-ended; e.f != nil || e.out.Stdout.Text != "went on\n" || w.marks() != 1 {
@@ -112,8 +112,8 @@ func TestIdleAndDeadConnectionsEnd(t *testing.T) {
 	w := newWorld(t, Options{Idle: 300 * time.Millisecond, Keepalive: 250 * time.Millisecond})
 	w.prints("true")
 	w.prints("sleep 0.6; true") // longer than the idle time, which does not count while it runs
-	if w.connections() != 1 {
-		t.Errorf("%d connections", w.connections())
+	if w.Connections() != 1 {
+		t.Errorf("%d connections", w.Connections())
 	}
 	eventually(t, "an idle connection stays", func() bool { return w.r.connectionsHeld() == 0 })
 	c, f := w.r.Open(context.Background(), sessionA, "build")
@@ -121,7 +121,7 @@ func TestIdleAndDeadConnectionsEnd(t *testing.T) {
 		t.Fatal(f)
 	}
 	cmd := command("", "sleep 3")
-	cmd.Started = func() { w.hold(true) }
+	cmd.Started = func() { w.Hold(true) }
 	began := time.Now()
 	out, f := c.Run(context.Background(), cmd, 30*time.Second)
 	if f == nil || f.Kind != fault.SSHTransportFailed || out.Completed {
@@ -130,7 +130,7 @@ func TestIdleAndDeadConnectionsEnd(t *testing.T) {
 	if d := time.Since(began); d > 10*time.Second {
 		t.Errorf("a dead link was noticed after %v", d)
 	}
-	w.hold(false)
+	w.Hold(false)
 }
 
 // A host that holds everything back cannot keep a command beyond its limit.
@@ -140,15 +140,15 @@ func TestHeldLinkEndsAtTheLimit(t *testing.T) {
 	if f != nil {
 		t.Fatal(f)
 	}
-	w.hold(true)
+	w.Hold(true)
 	began := time.Now()
 	out, f := c.Run(context.Background(), command("", "true"), time.Second)
 	if f != nil || !out.TimedOut || out.RemoteProcess != RemoteUnknown || time.Since(began) > 6*time.Second {
 		t.Errorf("%+v %v after %v", out, f, time.Since(began))
 	}
-	w.hold(false)
-	if w.prints("echo on") != "on\n" || w.connections() != 2 {
-		t.Errorf("a connection that hung was used again: %d", w.connections())
+	w.Hold(false)
+	if w.prints("echo on") != "on\n" || w.Connections() != 2 {
+		t.Errorf("a connection that hung was used again: %d", w.Connections())
 	}
 }
 

@@ -220,6 +220,7 @@ func (r *remoteRun) close() {
 	case <-time.After(drainQuiet):
 		r.c.give(true)
 	}
+	r.gate.close()
 }
 
 // judge says what the end proves.

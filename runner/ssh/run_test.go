@@ -66,11 +66,11 @@ func TestNothingOfAShellSurvives(t *testing.T) {
 		if got := w.prints(`echo "$LEFT$PLAIN"; command -v left left_alias; echo /et*`); got != "\n/etc\n" {
 			t.Errorf("single %v: left behind: %q", single, got)
 		}
-		if n := w.commands(); n != 4 {
+		if n := w.Commands(); n != 4 {
 			t.Errorf("single %v: the host ran %d commands of 4", single, n)
 		}
-		if want := map[bool]int{false: 1, true: 4}[single]; w.connections() != want {
-			t.Errorf("single %v: %d connections, want %d", single, w.connections(), want)
+		if want := map[bool]int{false: 1, true: 4}[single]; w.Connections() != want {
+			t.Errorf("single %v: %d connections, want %d", single, w.Connections(), want)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestConnectionBreaksInTheMiddle(t *testing.T) {
 						time.Sleep(time.Millisecond)
 					}
 					time.Sleep(50 * time.Millisecond)
-					w.cut()
+					w.Cut()
 				}()
 			}
 			out, f := c.Run(context.Background(), cmd, 20*time.Second)
@@ -166,8 +166,8 @@ func TestConnectionBreaksInTheMiddle(t *testing.T) {
 			if got := w.prints("echo again"); got != "again\n" {
 				t.Errorf("the next command: %q", got)
 			}
-			if w.connections() != 2 || w.marks() != 1 || w.commands() != 2 {
-				t.Errorf("%d connections, %d runs, %d commands at the host", w.connections(), w.marks(), w.commands())
+			if w.Connections() != 2 || w.marks() != 1 || w.Commands() != 2 {
+				t.Errorf("%d connections, %d runs, %d commands at the host", w.Connections(), w.marks(), w.Commands())
 			}
 		})
 	}
@@ -178,9 +178,9 @@ func TestDeadConnectionIsReplaced(t *testing.T) {
 	w := newWorld(t, Options{})
 	for range 5 {
 		w.prints("true")
-		w.cut()
+		w.Cut()
 	}
-	if n := w.commands(); n != 5 {
+	if n := w.Commands(); n != 5 {
 		t.Errorf("the host ran %d commands of 5", n)
 	}
 }

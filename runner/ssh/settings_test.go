@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"webcodex/internal/fault"
+	"webcodex/runner/ssh/sshtest"
 )
 
 const someone = "host = \"h.example\"\nuser = \"u\"\nagent = true\n"
@@ -88,7 +89,7 @@ func TestUnusableSettings(t *testing.T) {
 	file := filepath.Join(dir, "ssh.toml")
 	r := New(Options{File: file, Home: dir})
 	defer r.Close()
-	w := &world{t: t, dir: dir, file: file, r: r, host: &host{port: "no port", log: &lockedBuffer{}}, user: "nobody-of-note"}
+	w := &world{t: t, dir: dir, file: file, r: r, Host: &sshtest.Host{Port: "no port", Log: &sshtest.Buffer{}}, user: "nobody-of-note"}
 	if f := w.refused("build"); f.Kind != fault.SSHResourceNotFound {
 		t.Errorf("no settings: %+v", f)
 	}

@@ -14,19 +14,20 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"webcodex/internal/fault"
+	"webcodex/runner/ssh/sshtest"
 )
 
 // refused opens build and gives the fault, after it has checked that nothing was started and
 // that it tells nothing of the settings.
 func (w *world) refused(name string) *fault.Error {
 	w.t.Helper()
-	before := w.commands()
+	before := w.Commands()
 	c, f := w.r.Open(context.Background(), sessionA, name)
 	if f == nil {
 		c.Close()
 		w.t.Fatalf("%s was opened", name)
 	}
-	if f.ExecutionState != "not_started" || f.CommandStarted || f.StateChanged || w.commands() != before {
+	if f.ExecutionState != "not_started" || f.CommandStarted || f.StateChanged || w.Commands() != before {
 		w.t.Errorf("%+v", f)
 	}
 	if f.Message == "" || f.Next == "" && f.Kind == fault.SSHConnectionFailed {
@@ -34,7 +35,7 @@ func (w *world) refused(name string) *fault.Error {
 	}
 	shown, err := json.Marshal(f)
 	must(w.t, err)
-	for _, secret := range []string{"127.0.0.1", w.port, w.user, w.dir, "known_hosts\"", "ssh-ed25519", "SHA256:"} {
+	for _, secret := range []string{"127.0.0.1", w.Port, w.user, w.dir, "known_hosts\"", "ssh-ed25519", "SHA256:"} {
 		if strings.Contains(string(shown), secret) {
 			w.t.Errorf("the refusal tells %q: %s", secret, shown)
 		}
@@ -49,8 +50,8 @@ func TestHostIsChecked(t *testing.T) {
 	w := newWorld(t, Options{})
 	stranger := writeKey(t, filepath.Join(w.dir, "stranger"), "ed25519", "")
 	strangerEC := writeKey(t, filepath.Join(w.dir, "stranger-ec"), "ecdsa", "")
-	ed, ec := w.keys["ed25519"], w.keys["ecdsa"]
-	rsa := "[127.0.0.1]:" + w.port + " ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC7vbqajDRw6uGBoVzTdJ2ZqHEVJ8ZC9hJe1cBmCPmG2Vx2sP4ZkJvL1Uo0fyXj5B1tW0+WfQ==\n"
+	ed, ec := w.Keys["ed25519"], w.Keys["ecdsa"]
+	rsa := "[127.0.0.1]:" + w.Port + " ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC7vbqajDRw6uGBoVzTdJ2ZqHEVJ8ZC9hJe1cBmCPmG2Vx2sP4ZkJvL1Uo0fyXj5B1tW0+WfQ==\n"
 	for _, c := range []struct {
 		name, reason string
 		lines        []string
@@ -59,30 +60,30 @@ func TestHostIsChecked(t *testing.T) {
 		{"nothing is known", "host_unknown", nil, false},
 		{"another host is known", "host_unknown", []string{"example.org " + string(ssh.MarshalAuthorizedKey(ed))}, false},
 		{"another port is known", "host_unknown", []string{"127.0.0.1 " + string(ssh.MarshalAuthorizedKey(ed))}, false},
-		{"only an authority is known", "host_unknown", []string{"@cert-authority " + w.known(ed)}, false},
-		{"the key changed", "host_key_changed", []string{w.known(stranger)}, true},
-		{"the key of the other type changed", "host_key_changed", []string{w.known(strangerEC)}, true},
-		{"the key was revoked", "host_key_revoked", []string{w.known(ed), "@revoked * " + string(ssh.MarshalAuthorizedKey(ed))}, true},
+		{"only an authority is known", "host_unknown", []string{"@cert-authority " + w.Known(ed)}, false},
+		{"the key changed", "host_key_changed", []string{w.Known(stranger)}, true},
+		{"the key of the other type changed", "host_key_changed", []string{w.Known(strangerEC)}, true},
+		{"the key was revoked", "host_key_revoked", []string{w.Known(ed), "@revoked * " + string(ssh.MarshalAuthorizedKey(ed))}, true},
 		{"a line is no key", "known_hosts_unreadable", []string{rsa}, false},
 	} {
 		w.trust(c.lines...)
-		before := w.connections()
+		before := w.Connections()
 		f := w.refused("build")
 		if f.Kind != fault.SSHConnectionFailed || f.Reason != c.reason || f.Recovery != fault.None {
 			t.Errorf("%s: %+v", c.name, f)
 		}
-		if called := w.connections() > before; called != c.calls {
+		if called := w.Connections() > before; called != c.calls {
 			t.Errorf("%s: called %v", c.name, called)
 		}
 	}
 	for name, lines := range map[string][]string{
-		"the second type": {w.known(ec)}, "both": {w.known(ed), w.known(ec)}, "a stale key of the same type beside it": {w.known(stranger), w.known(ed)},
+		"the second type": {w.Known(ec)}, "both": {w.Known(ed), w.Known(ec)}, "a stale key of the same type beside it": {w.Known(stranger), w.Known(ed)},
 	} {
 		w.trust(lines...)
 		if got := w.prints("echo in"); got != "in\n" {
 			t.Errorf("%s: %q", name, got)
 		}
-		w.cut()
+		w.Cut()
 	}
 }
 
@@ -91,9 +92,9 @@ func TestHostIsChecked(t *testing.T) {
 // Covers: SSH-12
 func TestOtherTypeOfKeyIsKnown(t *testing.T) {
 	w := newWorld(t, Options{})
-	other := startHost(t, w.dir, "ecdsa")
-	w.trust(other.known(w.keys["ed25519"]))
-	w.write(w.resourceAt("build", other.port, ""))
+	other := sshtest.Start(t, filepath.Join(w.dir, "id.pub"), "ecdsa")
+	w.trust(other.Known(w.Keys["ed25519"]))
+	w.write(w.resourceAt("build", other.Port, ""))
 	if f := w.refused("build"); f.Kind != fault.SSHConnectionFailed || f.Reason != "host_key_type_unknown" {
 		t.Errorf("%+v", f)
 	}
@@ -160,33 +161,33 @@ func serveAgent(t *testing.T, socket string, ring agent.Agent) {
 // Covers: SSH-12
 func TestJumpHostIsCheckedToo(t *testing.T) {
 	w := newWorld(t, Options{})
-	bastion := startHost(t, w.dir)
+	bastion := sshtest.Start(t, filepath.Join(w.dir, "id.pub"))
 	stranger := writeKey(t, filepath.Join(w.dir, "stranger"), "ed25519", "")
-	w.write(w.resource("build", `jump = "bastion"`), w.resourceAt("bastion", bastion.port, ""))
-	target, way := w.known(w.keys["ed25519"]), bastion.known(bastion.keys["ed25519"])
+	w.write(w.resource("build", `jump = "bastion"`), w.resourceAt("bastion", bastion.Port, ""))
+	target, way := w.Known(w.Keys["ed25519"]), bastion.Known(bastion.Keys["ed25519"])
 
 	w.trust(target, way)
-	if got := w.prints("echo over"); got != "over\n" || bastion.connections() != 1 || w.connections() != 1 || bastion.commands() != 0 {
-		t.Errorf("%q, %d and %d connections", got, bastion.connections(), w.connections())
+	if got := w.prints("echo over"); got != "over\n" || bastion.Connections() != 1 || w.Connections() != 1 || bastion.Commands() != 0 {
+		t.Errorf("%q, %d and %d connections", got, bastion.Connections(), w.Connections())
 	}
-	bastion.cut()
+	bastion.Cut()
 	for _, c := range []struct {
 		reason string
 		jump   bool
 		lines  []string
 	}{
 		{"host_unknown", true, []string{target}},
-		{"host_key_changed", true, []string{target, bastion.known(stranger)}},
+		{"host_key_changed", true, []string{target, bastion.Known(stranger)}},
 		{"host_unknown", false, []string{way}},
-		{"host_key_changed", false, []string{way, w.known(stranger)}},
+		{"host_key_changed", false, []string{way, w.Known(stranger)}},
 	} {
 		w.trust(c.lines...)
-		reached := w.connections()
+		reached := w.Connections()
 		f := w.refused("build")
 		if f.Reason != c.reason || (f.Details["hop"] == "jump") != c.jump {
 			t.Errorf("%+v: %+v", c, f)
 		}
-		if c.jump && w.connections() != reached {
+		if c.jump && w.Connections() != reached {
 			t.Error("the host behind an untrusted one was reached")
 		}
 	}
@@ -196,7 +197,7 @@ func TestJumpHostIsCheckedToo(t *testing.T) {
 // Covers: SSH-13
 func TestConnectingIsBounded(t *testing.T) {
 	w := newWorld(t, Options{Connect: 300 * time.Millisecond})
-	w.hold(true)
+	w.Hold(true)
 	began := time.Now()
 	if f := w.refused("build"); f.Reason != "connect_timeout" || f.Recovery != fault.RetrySame {
 		t.Errorf("%+v", f)
@@ -204,9 +205,9 @@ func TestConnectingIsBounded(t *testing.T) {
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("it took %v", d)
 	}
-	w.hold(false)
-	gone := freePort(t)
-	w.trust("[127.0.0.1]:" + gone + " " + string(ssh.MarshalAuthorizedKey(w.keys["ed25519"])))
+	w.Hold(false)
+	gone := sshtest.FreePort(t)
+	w.trust("[127.0.0.1]:" + gone + " " + string(ssh.MarshalAuthorizedKey(w.Keys["ed25519"])))
 	w.write(w.resourceAt("build", gone, ""))
 	if f := w.refused("build"); f.Reason != "unreachable" {
 		t.Errorf("%+v", f)
