@@ -73,7 +73,7 @@ func TestTwoWindowsOfAHostMeet(t *testing.T) {
 	file := args{"project": w.project, "items": []args{{"path": "add.go"}}}
 	id := one.call("work_on_project", start).SessionID
 	a := two.call("work_on_project", start).Awareness
-	if b := one.call("read_files", file); a == nil || b.Awareness == nil || a.Peers[0] == b.Awareness.Peers[0] || b.Gap == nil || b.Gap.SessionID != id {
+	if b := one.call("read_files", file); a == nil || b.Awareness == nil || a.Peers[0] == b.Awareness.Peers[0] || b.Gap == nil || b.Gap.SessionID != id || b.Gap.SessionRef != "~s1" {
 		t.Fatalf("%+v, %+v, %+v", a, b.Awareness, b.Gap)
 	}
 	if b := one.call("read_files", file); b.Awareness != nil {

@@ -6,7 +6,6 @@ import (
 
 	"webcodex/commands/call"
 	"webcodex/eventlog/event"
-	"webcodex/projections/access"
 	"webcodex/projections/session"
 )
 
@@ -59,22 +58,10 @@ func New(affine Affine) call.Ambient {
 		}
 		s := pick(members, acked)
 		observe(ctx, c, id, members, acked)
-		return []call.Addition{{Name: "session_attention", Value: Attention{SessionID: id, SessionRef: numbered(ctx, c, core), Source: source,
+		return []call.Addition{{Name: "session_attention", Value: Attention{SessionID: id, SessionRef: c.NumberedRef(ctx, core), Source: source,
 			Messages: append([]Message{}, s.shown...), Open: len(members), Acknowledged: s.acknowledged, Remaining: s.left,
 			AckRef: makeRef(c.Tokens(), who, core, members, s.set)}}}
 	}
-}
-
-// numbered is the ref that the caller has of a Session already.
-func numbered(ctx context.Context, c *call.Call, core session.Core) string {
-	if c.Refs() == nil {
-		return ""
-	}
-	n, err := c.Refs().Find(ctx, c.Principal.Actor.Principal, event.RefSession, access.SessionTarget(core.ID, core.Nonce))
-	if err != nil || n == 0 {
-		return ""
-	}
-	return event.RefSession.Ref(n)
 }
 
 // sessionOf is the one Session whose messages are shown: the explicit recorder always, and only

@@ -179,3 +179,16 @@ func (k *Kernel) atRest(ctx context.Context, id event.SessionID) {
 		k.cfg.OnClosed(ctx, core)
 	}
 }
+
+// NumberedRef is the session_ref that the caller has of a Session already; empty: none. None is
+// assigned by it.
+func (c *Call) NumberedRef(ctx context.Context, core session.Core) string {
+	if c.Refs() == nil {
+		return ""
+	}
+	n, err := c.Refs().Find(ctx, c.Principal.Actor.Principal, event.RefSession, access.SessionTarget(core.ID, core.Nonce))
+	if err != nil || n == 0 {
+		return ""
+	}
+	return event.RefSession.Ref(n)
+}

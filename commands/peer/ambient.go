@@ -17,11 +17,10 @@ import (
 // Peers are the additions of one life of a server. The zero value is ready.
 type Peers struct{ recent recent }
 
-// Awareness is the hint that other windows of the same principal worked on this Project lately.
+// Awareness is the hint that other windows of the same principal worked on this Project within
+// Recency. It tells nothing of what they do now (WIN-11).
 type Awareness struct {
-	Peers      []Peer `json:"peers"`
-	WithinSecs int    `json:"within_secs"`
-	Next       string `json:"next"`
+	Peers []Peer `json:"peers"`
 }
 
 // Peer is one of them.
@@ -36,19 +35,15 @@ type Inbox struct {
 }
 
 // Gap is the diagnosis that a call was recorded nowhere although its window named a Session
-// lately (WIN-26).
+// lately (WIN-26). It names the Session and nothing else of it (WIN-27).
 type Gap struct {
 	SessionID  event.SessionID `json:"session_id"`
+	SessionRef string          `json:"session_ref,omitempty"` // where the caller has one already
 	ReasonCode string          `json:"reason_code"`
-	Next       string          `json:"next"`
 }
 
-const (
-	// gapReason: this window recorded into that Session, or worked on it, within Recency.
-	gapReason     = "recent_window_affinity"
-	awarenessNext = "write to a peer with post_peer_message where that helps; it says nothing of what the peer does now"
-	gapNext       = "this call is in no Session; if it belongs to this one, name it with the next call"
-)
+// gapReason: this window recorded into that Session, or worked on it, within Recency.
+const gapReason = "recent_window_affinity"
 
 // Ambient adds peer_awareness, peer_messages and recorder_gap (call.Ambient). What it shows is
 // durable before; what cannot be made durable is left away.
@@ -59,7 +54,7 @@ func (p *Peers) Ambient(ctx context.Context, c *call.Call, failed bool) (out []c
 	defer p.seen(c)
 	plan := p.settle(ctx, c, p.scene(c))
 	if len(plan.Peers) > 0 {
-		a := Awareness{WithinSecs: int(Recency / time.Second), Next: awarenessNext}
+		var a Awareness
 		for _, id := range plan.Peers {
 			a.Peers = append(a.Peers, Peer{id})
 		}
@@ -69,7 +64,7 @@ func (p *Peers) Ambient(ctx context.Context, c *call.Call, failed bool) (out []c
 		out = append(out, call.Addition{Name: "peer_messages", Value: Inbox{plan.Messages, plan.Left}})
 	}
 	if core, ok := p.gap(ctx, c, failed); ok {
-		out = append(out, call.Addition{Name: "recorder_gap", Value: Gap{core.ID, gapReason, gapNext}})
+		out = append(out, call.Addition{Name: "recorder_gap", Value: Gap{core.ID, c.NumberedRef(ctx, core), gapReason}})
 	}
 	return out
 }

@@ -39,7 +39,7 @@ func TestAWindowIsToldOfAPeerOnce(t *testing.T) {
 	}
 	w.pass(9*time.Minute + 59*time.Second)
 	a := w.read(at(there), calltest.Alpha)
-	if a.Awareness == nil || len(a.Awareness.Peers) != 1 || a.Awareness.Peers[0].PeerID != peer.Name(calltest.Owner().Actor.Principal, here) || a.Awareness.WithinSecs != 600 {
+	if a.Awareness == nil || len(a.Awareness.Peers) != 1 || a.Awareness.Peers[0].PeerID != peer.Name(calltest.Owner().Actor.Principal, here) {
 		t.Fatalf("%+v", a.Awareness)
 	}
 	if a := w.read(at(there), calltest.Alpha); a.Awareness != nil {
@@ -236,8 +236,8 @@ func TestWhatIsToldOfAPeer(t *testing.T) {
 	for _, r := range []reflect.Type{reflect.TypeFor[peer.Awareness](), reflect.TypeFor[peer.Inbox]()} {
 		walk(r)
 	}
-	want := []string{"created_at", "first_ack_observed_at_ms", "first_projected_at_ms", "last_projected_at_ms", "message", "message_id", "messages", "next",
-		"peer_id", "peers", "priority", "projection_count", "remaining", "requires_ack", "within_secs"}
+	want := []string{"created_at", "first_ack_observed_at_ms", "first_projected_at_ms", "last_projected_at_ms", "message", "message_id", "messages",
+		"peer_id", "peers", "priority", "projection_count", "remaining", "requires_ack"}
 	if got := slices.Sorted(maps.Keys(told)); !slices.Equal(got, want) {
 		t.Errorf("%v", told)
 	}
