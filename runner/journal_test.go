@@ -18,6 +18,7 @@ import (
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/internal/leak"
 	"webcodex/runner/wire"
 )
 
@@ -212,7 +213,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("RUNNER_TEST_DIR"); dir != "" {
 		victim(dir, os.Getenv("RUNNER_TEST_ROOT"))
 	}
-	os.Exit(m.Run())
+	os.Exit(leak.Main(m))
 }
 
 func victim(dir, root string) {

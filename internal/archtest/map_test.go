@@ -93,6 +93,7 @@ var importMap = map[string]entry{
 	"internal/proc":    {"one child process: own group, bounded output, an end that is an end", nil},
 	"internal/git":     {"the git binary with safe flags", []string{"internal/proc"}},
 
+	"internal/leak":        {"test only: what tests leave behind", []string{"internal/proc"}},
 	"internal/archtest":    {"this test", nil},
 	"internal/tooldoc":     {"docs/tools.md from the tool list", nil},
 	"internal/bench":       {"the benchmarks behind make bench", []string{"..."}},

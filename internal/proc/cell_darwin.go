@@ -18,3 +18,6 @@ func (c *cell) remove()          {}
 func (c *cell) launch(string, []string, *os.ProcAttr) (*os.Process, bool, error) {
 	return nil, false, errors.ErrUnsupported
 }
+
+// ControlGroups names none: there are none here.
+func ControlGroups() []string { return nil }

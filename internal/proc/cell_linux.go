@@ -357,3 +357,14 @@ func (c *cell) rmdir() (err error) {
 	}
 	return err
 }
+
+// ControlGroups names those of this process's executions that are there, for a check that none
+// stays.
+func ControlGroups() []string {
+	n := home()
+	if n == nil {
+		return nil
+	}
+	out, _ := filepath.Glob(filepath.Join(n.dir, ownCells+"*"))
+	return out
+}

@@ -102,8 +102,18 @@ func endMembers(m matcher) (alive []string, killed bool) {
 	return alive, killed
 }
 
-// living collects dead members that fell to this process and returns the others.
+// living collects dead members that fell to this process and returns the others. An orphan is
+// told by its parent: whose parent ended during the look may have been seen before it was one, so
+// only a second look says that there is none.
 func living(m matcher) []member {
+	out := look(m)
+	if len(out) == 0 && m.orphans != 0 {
+		out = look(m)
+	}
+	return out
+}
+
+func look(m matcher) []member {
 	var out []member
 	for _, one := range members(m) {
 		switch {

@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -79,7 +80,7 @@ func members(m matcher) []member {
 		if !ok || pid == os.Getpid() {
 			continue
 		}
-		if inside[pid] || m.belongs(st) {
+		if inside[pid] || m.belongs(st) || m.fell(st) == dying {
 			out = append(out, member{pid: pid, parent: st.parent, start: st.start, name: st.name, zombie: st.state == 'Z' || st.state == 'X'})
 		}
 	}
@@ -106,7 +107,14 @@ func (m matcher) belongs(st stat) bool {
 		}
 	}
 	mark := markIn(st.pid)
-	return mark != "" && m.marks(mark) || len(m.pipes) > 0 && m.writes(st.pid) || m.orphans != 0 && st.start >= m.orphans && orphan(st)
+	return mark != "" && m.marks(mark) || len(m.pipes) > 0 && m.writes(st.pid) || m.fell(st) == fallen
+}
+
+func (m matcher) fell(st stat) int {
+	if m.orphans == 0 || st.start < m.orphans {
+		return notOurs
+	}
+	return orphan(st)
 }
 
 // contains is belongs for a process that may have ended and been replaced since it was found.
@@ -114,28 +122,41 @@ func (m matcher) contains(st stat) bool {
 	return slices.ContainsFunc(m.cells, func(c *cell) bool { return c.holds(st.pid) }) || m.belongs(st)
 }
 
-// orphan reports that a process fell to this one from an execution and has shed all by which it
-// could be told whose it was. Helpers of our own have their setting or are in our session; a
-// child that is being started is still this program.
-func orphan(st stat) bool {
-	if st.parent != os.Getpid() || st.state == 'Z' || st.session == ownSession() || own.has(st.pid) {
-		return false
+// What is known of a child of this process that no execution waits for.
+const (
+	notOurs = iota
+	// dying: whose it was cannot be told any more; what it leaves is not an orphan yet.
+	dying
+	fallen // from an execution, and it has shed all by which it could be told from which
+)
+
+// orphan tells what a process is. Helpers of our own have their setting or are in our session; a
+// child that is being started is still this program; what may not be looked at has taken another
+// identity, as no helper does.
+func orphan(st stat) int {
+	if st.parent != os.Getpid() || st.state == 'Z' || st.state == 'X' || st.session == ownSession() || own.has(st.pid) {
+		return notOurs
 	}
 	at := "/proc/" + strconv.Itoa(st.pid)
 	exe, err := os.Readlink(at + "/exe")
-	if err != nil || exe == ownProgram() {
-		return false
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fallen
+	case err != nil:
+		return dying
+	case exe == ownProgram():
+		return notOurs
 	}
 	environ, err := os.ReadFile(at + "/environ")
 	if err != nil {
-		return false
+		return dying
 	}
 	for kv := range bytes.SplitSeq(environ, []byte{0}) {
 		if string(kv) == Helper || bytes.HasPrefix(kv, []byte(MarkVariable+"=")) {
-			return false
+			return notOurs
 		}
 	}
-	return true
+	return fallen
 }
 
 var ownSession = sync.OnceValue(func() int { id, _ := unix.Getsid(0); return id })
@@ -146,7 +167,7 @@ var ownProgram = sync.OnceValue(func() string { name, _ := os.Readlink("/proc/se
 func orphans(since uint64) (out []string) {
 	children, _ := own.children()
 	for _, pid := range children {
-		if st, ok := readStat(pid); ok && st.start >= since && orphan(st) && len(out) < maxNamed {
+		if st, ok := readStat(pid); ok && st.start >= since && orphan(st) == fallen && len(out) < maxNamed {
 			out = append(out, name(pid, st.name))
 		}
 	}
