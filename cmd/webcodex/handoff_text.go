@@ -159,9 +159,6 @@ func jobsLine(j session.JobAttention) string {
 	if j.Recovering > 0 {
 		out = append(out, several(j.Recovering, "of which nobody knows how it stands", "of which nobody knows how they stand"))
 	}
-	if j.TerminalPending > 0 {
-		out = append(out, fmt.Sprintf("%d asked to end", j.TerminalPending))
-	}
 	return strings.Join(out, ", ")
 }
 

@@ -51,3 +51,20 @@ func TestHandoffsAsText(t *testing.T) {
 		}
 	}
 }
+
+// Each Job is told of once, by how it stands.
+//
+// Covers: CON-20
+func TestJobsAsText(t *testing.T) {
+	for want, j := range map[string]session.JobAttention{
+		"":                                      {},
+		"1 asked to end":                        {Active: 1, TerminalPending: 1},
+		"2 running, 1 asked to end":             {Active: 3, Running: 2, TerminalPending: 1},
+		"1 of which nobody knows how it stands": {Active: 1, Recovering: 1},
+		"1 running, 2 asked to end, 3 of which nobody knows how they stand": {Active: 6, Running: 1, TerminalPending: 2, Recovering: 3},
+	} {
+		if got := jobsLine(j); got != want {
+			t.Errorf("%+v: %q, want %q", j, got, want)
+		}
+	}
+}
