@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 
+	"webcodex/eventlog/event"
 	"webcodex/projections/session"
 )
 
@@ -65,7 +66,11 @@ func progressLine(b session.Brief) string {
 			add(*b.Attention.OpenRisks, "open risk", "open risks")
 		}
 	case session.StateNeedsProof:
-		why = append(why, "files changed, and nothing has passed since")
+		said := "files changed, and nothing has passed since"
+		if b.Progress.Changed.Total == 0 && b.Validation.ReasonCode != "files_changed_since" { // commands ran; who changed the tree, nobody knows
+			said = "the working tree has changes, and nothing has passed"
+		}
+		why = append(why, said)
 	case session.StateClosed, session.StateInsufficient, session.StateReady: // said by the word, or at the end
 	}
 	if len(why) == 0 {
@@ -116,7 +121,7 @@ func validationLine(v session.BriefValidation) string {
 	}
 	line := plain(v.Status)
 	if r := v.Latest; r != nil {
-		line += fmt.Sprintf("; latest: %s %s, %s", r.Tool, plain(r.Outcome), localTime(r.At))
+		line += fmt.Sprintf("; latest: %s %s, %s", r.Tool, outcomeText(r), localTime(r.At))
 		if r.TestsRun > 0 {
 			line += fmt.Sprintf(" (%s", several(r.TestsRun, "test", "tests"))
 			if r.TestsFailed > 0 {
@@ -129,6 +134,15 @@ func validationLine(v session.BriefValidation) string {
 		}
 	}
 	return line
+}
+
+// outcomeText is the outcome of a run, and whether a failure was declared to come: then it counts
+// for no failure.
+func outcomeText(r *session.Run) string {
+	if r.Expectation == event.ExpectationMatched {
+		return plain(r.Outcome) + " as expected"
+	}
+	return plain(r.Outcome)
 }
 
 // failures prints what fails and where.

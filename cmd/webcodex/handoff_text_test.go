@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"webcodex/eventlog/event"
 	"webcodex/projections/session"
 )
 
@@ -66,5 +67,30 @@ func TestJobsAsText(t *testing.T) {
 		if got := jobsLine(j); got != want {
 			t.Errorf("%+v: %q, want %q", j, got, want)
 		}
+	}
+}
+
+// The text says of a failure that was declared to come that it did, and of changes that nobody
+// recorded not that they were made.
+//
+// Covers: HND-48
+func TestWhatATextDoesNotClaim(t *testing.T) {
+	var b session.Brief
+	b.Validation.Status = "not_run"
+	b.Validation.Latest = &session.Run{Tool: "go_test", Outcome: "failed", Expectation: event.ExpectationMatched}
+	if got := validationLine(b.Validation); !strings.Contains(got, "go_test failed as expected, ") {
+		t.Errorf("%q", got)
+	}
+	b.Validation.Latest.Expectation = event.UnexpectedFailure
+	if got := validationLine(b.Validation); strings.Contains(got, "as expected") {
+		t.Errorf("%q", got)
+	}
+	b.Progress.State = session.StateNeedsProof
+	if got := progressLine(b); strings.Contains(got, "files changed") {
+		t.Errorf("%q", got)
+	}
+	b.Progress.Changed.Total = 1
+	if got := progressLine(b); !strings.Contains(got, "files changed") {
+		t.Errorf("%q", got)
 	}
 }

@@ -68,8 +68,8 @@ type Progress struct {
 	Recent  List[string] `json:"recent_files"`
 }
 
-// Attention counts what waits for somebody over the whole retained board; null where it could
-// not be read.
+// Attention counts what waits for somebody over the whole retained board, and stands: a message
+// that another one superseded does not; null where it could not be read.
 type Attention struct {
 	Jobs          JobAttention `json:"jobs"`
 	OpenGuidance  *int         `json:"open_guidance"`

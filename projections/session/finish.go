@@ -100,7 +100,7 @@ func verdict(v View, ev evidence, s Snapshot, b Brief) Verdict {
 	block(s.conflicted(), "workspace_conflict", "the working tree has merge conflicts")
 	block(len(c.Jobs) > 0, "active_jobs", "%d Jobs of this Session have no end yet", len(c.Jobs))
 	block(len(ev.failures) > 0, "unresolved_validation_failure", "%d validations failed without a later pass", len(ev.failures))
-	advise(ev.unproven(v, s), "changes_not_validated", "files changed and no later validation passed")
+	advise(ev.unproven(v, s), "changes_not_validated", "%s", ev.unprovenWhy(v))
 	block(b.Attention.risks() > 0, "open_risks", "%d risks on the board are open", b.Attention.risks())
 	advise(b.Attention.open() > b.Attention.risks(), "open_discussion", "the board waits for somebody: %s", b.Attention.Said())
 	advise(len(c.Open) > 0, "open_calls", "%d calls have no end yet", c.OpenCalls())

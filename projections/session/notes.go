@@ -65,9 +65,12 @@ func newAttention(v View, s Snapshot) Attention {
 	if !discussed(v, s) {
 		return a
 	}
-	by := v.Board.Count().ByKind
+	by := map[event.MessageKind]int{}
+	for _, m := range openMessages(v.Board) { // what another message stands for now waits for nobody
+		by[m.Kind]++
+	}
 	open := func(k event.MessageKind) *int {
-		n := by[k].Open
+		n := by[k]
 		return &n
 	}
 	a.OpenGuidance, a.OpenQuestions = open(event.MessageGuidance), open(event.MessageQuestion)

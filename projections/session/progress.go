@@ -50,11 +50,23 @@ func (ev evidence) unproven(v View, s Snapshot) bool {
 			return *stale // the files themselves tell
 		}
 	}
-	if v.Core.Edited && ev.passed <= v.Core.ChangedVersion {
+	if ev.edited(v) {
 		return true
 	}
 	dirty := s.IncludeWorkspace && s.Workspace.seen() && s.Workspace.ChangedFiles > 0
 	return dirty && ev.counts.ShellLike > 0 && ev.passed == 0
+}
+
+// edited reports changes on record that no proven pass followed.
+func (ev evidence) edited(v View) bool { return v.Core.Edited && ev.passed <= v.Core.ChangedVersion }
+
+// unprovenWhy says what unproven found, and of changes that nobody recorded not that they were
+// made.
+func (ev evidence) unprovenWhy(v View) string {
+	if ev.proof == nil && !ev.edited(v) {
+		return "commands ran in a working tree with changes, and nothing has passed"
+	}
+	return "files changed and no later validation passed"
 }
 
 // nextActions are advisory, most urgent first; each names the Session, so that a model passes
@@ -87,12 +99,12 @@ func nextActions(v View, ev evidence, s Snapshot, b Brief) []Action {
 		add(has, toolName(f.tool), f.again(project()), fmt.Sprintf("unresolved failure of %s: fix it and run the same validation again%s", f.told(), f.missing()))
 	}
 	if has && len(ev.failures) == 0 && ev.unproven(v, s) {
-		tool, args, why := "read_workspace_changes", project(), "files changed and no later validation passed; review them, then run the Project's tests"
+		tool, args, why := "read_workspace_changes", project(), ev.unprovenWhy(v)+"; review them, then run the Project's tests"
 		if n := len(ev.runs); n > 0 {
 			last := ev.runs[n-1]
 			tool, args, why = toolName(last.tool), last.again(args), "files changed since this passed; run it again"+last.missing()
 			if !last.proves() {
-				why = "files changed, and this has proven no pass of them; run it again" + last.missing()
+				why = "this has proven no pass of the files as they are; run it again" + last.missing()
 			}
 		}
 		add(true, tool, args, why)
