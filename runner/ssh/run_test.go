@@ -52,8 +52,15 @@ func TestCommandRunsOnTheResource(t *testing.T) {
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
+// bothWays runs a test with connections that are kept, and with one for each command.
+func bothWays(t *testing.T, test func(t *testing.T, w *world)) {
+	for name, single := range map[string]bool{"kept": false, "single": true} {
+		t.Run(name, func(t *testing.T) { test(t, newWorld(t, Options{Single: single})) })
+	}
+}
+
 // Two commands share a connection and nothing else: each has a channel and a shell of its own.
-// Covers: SSH-01, SSH-05, EXE-16
+// Covers: SSH-01, SSH-04, SSH-05, EXE-16
 func TestNothingOfAShellSurvives(t *testing.T) {
 	for _, single := range []bool{false, true} {
 		w := newWorld(t, Options{Single: single})
@@ -77,17 +84,19 @@ func TestNothingOfAShellSurvives(t *testing.T) {
 
 // A directory is entered before the command begins, or the command does not begin: the call's,
 // else the resource's, else the login's.
-// Covers: SSH-15, NEG-18
-func TestRemoteDirectory(t *testing.T) {
-	w := newWorld(t, Options{})
+// Covers: SSH-15, SSH-04, NEG-18
+func TestRemoteDirectory(t *testing.T) { bothWays(t, remoteDirectory) }
+
+func remoteDirectory(t *testing.T, w *world) {
 	odd := filepath.Join(w.dir, `it's a "dir" !\ $x`)
 	must(t, os.Mkdir(odd, 0o700))
 	must(t, os.WriteFile(filepath.Join(w.dir, "file"), nil, 0o600))
 	must(t, os.Symlink("/nonexistent", filepath.Join(w.dir, "dangling")))
 	w.write(w.resource("build", ""), w.resource("there", "default_cwd = "+strconv.Quote(w.dir)))
-	login := strings.TrimSpace(w.prints("pwd"))
+	login, home := strings.TrimSpace(w.prints("pwd")), w.prints("printf %s \"$HOME\"")
+	must(t, os.Mkdir(filepath.Join(home, "below"), 0o700))
 	for _, c := range []struct{ resource, cwd, want string }{
-		{"build", odd, odd}, {"there", "", w.dir}, {"there", odd, odd}, {"build", "", login}, {"build", "~", login}, {"build", "/", "/"},
+		{"build", odd, odd}, {"there", "", w.dir}, {"there", odd, odd}, {"build", "", login}, {"build", "~", home}, {"build", "~/below", filepath.Join(home, "below")}, {"build", "/", "/"},
 	} {
 		out, f := w.runIn(c.resource, sessionA, c.cwd, "pwd", 10*time.Second)
 		if f != nil || out.Stdout.Text != c.want+"\n" {
@@ -130,15 +139,15 @@ func TestRemoteShellIsMissing(t *testing.T) {
 
 // A connection that breaks after the command was sent leaves the outcome unknown. Nothing is
 // sent again, and the next command makes a connection of its own.
-// Covers: SSH-09, NEG-19
+// Covers: SSH-09, SSH-04, NEG-19
 func TestConnectionBreaksInTheMiddle(t *testing.T) {
-	for name, breakIt := range map[string]func(w *world) string{
-		"link is cut": func(w *world) string { return "sleep 2" },
-		"host dies":   func(w *world) string { return "sleep 0.5; kill -9 $PPID; sleep 2" },
+	for name, body := range map[string]string{
+		"link is cut":      "sleep 2",
+		"single host dies": "sleep 0.5; kill -9 $PPID; sleep 2",
+		"host dies":        "sleep 0.5; kill -9 $PPID; sleep 2",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, Options{})
-			body := breakIt(w)
+			w := newWorld(t, Options{Single: name == "single host dies"})
 			started := make(chan struct{})
 			c, f := w.r.Open(context.Background(), sessionA, "build")
 			if f != nil {
@@ -187,8 +196,10 @@ func TestDeadConnectionIsReplaced(t *testing.T) {
 
 // At its limit, or when it is cancelled, a command is asked to end; nobody says that it did.
 // A connection on which something may still run takes no further command.
-func TestLimitAndCancel(t *testing.T) {
-	w := newWorld(t, Options{})
+// Covers: SSH-04
+func TestLimitAndCancel(t *testing.T) { bothWays(t, limitAndCancel) }
+
+func limitAndCancel(t *testing.T, w *world) {
 	began := time.Now()
 	out, f := w.runIn("build", sessionA, "", "echo $$; trap '' TERM; while :; do sleep 0.1; done", time.Second)
 	if f != nil || !out.TimedOut || out.Completed || out.ExitCode != nil || out.RemoteProcess != RemoteUnknown || !out.Started {

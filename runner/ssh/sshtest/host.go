@@ -14,8 +14,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +66,7 @@ func Start(t testing.TB, authorized string, kinds ...string) *Host {
 	if kinds == nil {
 		kinds = []string{"ed25519", "ecdsa"}
 	}
+	Must(t, os.Mkdir(filepath.Join(h.dir, "home"), 0o700)) // without the account's login files
 	for _, kind := range kinds {
 		h.Keys[kind] = WriteKey(t, filepath.Join(h.dir, kind), kind, "")
 	}
@@ -93,7 +96,8 @@ func (h *Host) launch(sshd, authorized, port string) bool {
 	config := filepath.Join(h.dir, "sshd_config")
 	lines := []string{"ListenAddress 127.0.0.1", "Port " + port, "PidFile none", "UsePAM no", "StrictModes no", "LogLevel VERBOSE",
 		"AuthorizedKeysFile " + authorized, "PermitRootLogin yes",
-		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "AllowAgentForwarding yes", "MaxStartups 100", "PerSourcePenalties no"}
+		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "AllowAgentForwarding yes", "MaxStartups 100", "PerSourcePenalties no",
+		"SetEnv HOME=" + filepath.Join(h.dir, "home") + " " + markVariable + "=" + filepath.Base(h.dir) + filepath.Base(filepath.Dir(h.dir))}
 	for kind := range h.Keys {
 		lines = append(lines, "HostKey "+filepath.Join(h.dir, kind))
 	}
@@ -108,7 +112,11 @@ func (h *Host) launch(sshd, authorized, port string) bool {
 	Must(h.t, cmd.Start())
 	done := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(done) }()
-	h.t.Cleanup(func() { _ = cmd.Process.Kill(); <-done })
+	h.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-done
+		h.endCommands()
+	})
 	for range 500 {
 		if c, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
 			_ = c.Close()
@@ -121,6 +129,22 @@ func (h *Host) launch(sshd, authorized, port string) bool {
 		}
 	}
 	return false
+}
+
+// markVariable is in the environment of what the host runs.
+const markVariable = "WEBCODEX_SSHTEST"
+
+// endCommands ends what commands have left: a host ends nothing with its connections.
+func (h *Host) endCommands() {
+	mark := []byte(markVariable + "=" + filepath.Base(h.dir) + filepath.Base(filepath.Dir(h.dir)) + "\x00")
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, f := range files {
+		if env, err := os.ReadFile(f); err == nil && bytes.Contains(env, mark) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
 }
 
 func output(name string, args ...string) []byte {
