@@ -140,7 +140,7 @@ func (a around) sameRecord(args json.RawMessage) (json.RawMessage, error) {
 	rest, raw := schema.Take(args, legacyRecord)
 	var also *string
 	if err := json.Unmarshal(raw, &also); raw != nil && (err != nil || also != nil && *also != a.Record) {
-		return nil, fault.New(fault.InvalidArguments, "%s and %s name different Sessions to record this call in: send %[1]s alone",
+		return nil, fault.New(fault.InvalidArguments, "%s and %s do not say the same of where to record this call: send %[1]s alone",
 			envelopeRecord, legacyRecord).WithField(envelopeRecord)
 	}
 	return rest, nil

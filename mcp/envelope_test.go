@@ -204,6 +204,11 @@ func TestEachFormBelongsToItsEra(t *testing.T) {
 	}
 	refusedAt(t, callTool(t, modern, "list_projects", map[string]any{legacyRecord: 7, envelopeName: map[string]any{"record": w}}),
 		"invalid_arguments", envelopeRecord)
+	// A ref may be of the same Session: two spellings are two values, and not two Sessions.
+	if res := callTool(t, modern, "list_projects", map[string]any{legacyRecord: "~s1", envelopeName: map[string]any{"record": w}}); !res.IsError ||
+		strings.Contains(res.Text, "different Sessions") {
+		t.Errorf("two spellings: %s", res.Text)
+	}
 	for _, version := range legacyAll {
 		c := r.connect(version)
 		for _, env := range []any{map[string]any{}, map[string]any{"record": w}, map[string]any{"context": []string{"webcodex.workflow"}}, nil, "x"} {
