@@ -111,7 +111,14 @@ func (a Attention) Said() string {
 	return strings.Join(out, ", ")
 }
 
-func (a Attention) why() string { return "open on the board: " + a.Said() }
+// why tells of a todo how to take it too: a host's list of tools need not hold those that do.
+func (a Attention) why() string {
+	why := "open on the board: " + a.Said()
+	if count(a.OpenTodos) > 0 {
+		why += "; get_session_assignment before the work on a todo, complete_session_message after it"
+	}
+	return why
+}
 
 // ExternalReport is what an adapter outside reported about the Session: a claim and no proof.
 type ExternalReport struct {

@@ -72,7 +72,7 @@ func TestAttentionCountsTheBoard(t *testing.T) {
 	if b.Progress.State != StateReady || b.Validation.Status != validationNotRun {
 		t.Errorf("texts made it %s, %s", b.Progress.State, b.Validation.Status)
 	}
-	if a := b.NextActions.Items[0]; a.Tool != "read_session_discussion" || a.Why != "open on the board: 3 guidance, 2 questions, 9 todos" {
+	if a := b.NextActions.Items[0]; a.Tool != "read_session_discussion" || !strings.HasPrefix(a.Why, "open on the board: 3 guidance, 2 questions, 9 todos; get_session_assignment before") {
 		t.Errorf("%+v", a)
 	}
 	if m := NewSummary(h.view(), nil).Messages; *m.Total != 28 || *m.Open != 27 || m.ReasonCode != "" {
