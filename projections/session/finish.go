@@ -98,13 +98,13 @@ func verdict(v View, ev evidence, s Snapshot, b Brief) Verdict {
 		}
 	}
 	block(s.conflicted(), "workspace_conflict", "the working tree has merge conflicts")
-	block(len(c.Jobs) > 0, "active_jobs", "%d Jobs of this Session have no end yet", len(c.Jobs))
-	block(len(ev.failures) > 0, "unresolved_validation_failure", "%d validations failed without a later pass", len(ev.failures))
+	block(len(c.Jobs) > 0, "active_jobs", "%s of this Session without an end yet", amount(len(c.Jobs), "Job"))
+	block(len(ev.failures) > 0, "unresolved_validation_failure", "%s failed without a later pass", amount(len(ev.failures), "validation"))
 	advise(ev.unproven(v, s), "changes_not_validated", "%s", ev.unprovenWhy(v))
-	block(b.Attention.risks() > 0, "open_risks", "%d risks on the board are open", b.Attention.risks())
+	block(b.Attention.risks() > 0, "open_risks", "%s on the board", amount(b.Attention.risks(), "open risk"))
 	advise(b.Attention.open() > b.Attention.risks(), "open_discussion", "the board waits for somebody: %s", b.Attention.Said())
-	advise(len(c.Open) > 0, "open_calls", "%d calls have no end yet", c.OpenCalls())
-	advise(len(ev.unknown) > 0, codeUnknownOutcome, "%d executions ended without proof", len(ev.unknown))
+	advise(len(c.Open) > 0, "open_calls", "%s without an end yet", amount(c.OpenCalls(), "call"))
+	advise(len(ev.unknown) > 0, codeUnknownOutcome, "%s ended without proof", amount(len(ev.unknown), "execution"))
 	advise(s.IncludeWorkspace && b.Workspace.Status != statusAvailable, codeWorkspaceUnavailable, "the working tree could not be observed")
 	advise(!s.IncludeWorkspace, codeWorkspaceSkipped, "the working tree was not asked for")
 	advise(b.Validation.Status == validationNotRun && c.Edited, "validation_not_run", "%s", notRun(ev))

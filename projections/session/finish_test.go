@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,24 @@ func TestANeutralRunIsNoMissingRun(t *testing.T) {
 	}
 	h.validates(func(f *event.ToolCallFinished) { failing()(f); f.Expectation = event.ExpectationMatched })
 	if got := detail(h); !strings.Contains(got, "proves no pass") {
+		t.Errorf("%q", got)
+	}
+}
+
+// One of a thing is told as one.
+//
+// Covers: STA-23
+func TestACloseoutCountsInWords(t *testing.T) {
+	h := began("one of each")
+	h.test(false, 1)
+	h.job(1, testServer)
+	h.post(event.MessageRisk, "it may break")
+	var got []string
+	for _, b := range NewFinish(h.view(), all(), FinishOptions{}).Blockers {
+		got = append(got, b.Detail)
+	}
+	want := []string{"1 Job of this Session without an end yet", "1 validation failed without a later pass", "1 open risk on the board"}
+	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 }
