@@ -38,6 +38,7 @@ type file struct {
 	writer *sql.DB
 	reader *sql.DB
 	head   *sql.Stmt
+	living *sql.Stmt
 	lean   bool // the writer has the cache of a server that serves
 }
 
@@ -149,7 +150,10 @@ func (f *file) openReader(ctx context.Context) (err error) {
 	}
 	f.reader.SetMaxOpenConns(readers)
 	f.reader.SetMaxIdleConns(readers)
-	f.head, err = f.reader.PrepareContext(ctx, `SELECT `+headColumns+` FROM state_head WHERE aggregate = ?`)
+	if f.head, err = f.reader.PrepareContext(ctx, `SELECT `+headColumns+` FROM state_head WHERE aggregate = ?`); err != nil {
+		return err
+	}
+	f.living, err = f.reader.PrepareContext(ctx, `SELECT EXISTS (SELECT 1 FROM state_head WHERE aggregate = ? AND living > 0)`)
 	return err
 }
 
@@ -251,6 +255,12 @@ func (f *file) headStmt() *sql.Stmt {
 	return f.head
 }
 
+func (f *file) livingStmt() *sql.Stmt {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.living
+}
+
 func (f *file) spoiled() string { return f.path + "-spoiled" }
 
 // spoil leaves word for the next start; false: it is there already.
@@ -274,6 +284,6 @@ func (f *file) close() error {
 	if f.writer != nil {
 		err = errors.Join(err, f.writer.Close())
 	}
-	f.reader, f.writer, f.head, f.lean = nil, nil, nil, false
+	f.reader, f.writer, f.head, f.living, f.lean = nil, nil, nil, nil, false
 	return err
 }

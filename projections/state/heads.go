@@ -134,8 +134,21 @@ func (k *Keeper) Head(a event.Aggregate) (eventlog.BaseHead, bool, error) {
 }
 
 // Living reports whether the log has a state of the aggregate, or is damaged where it had one,
-// and it was not removed. The error is that of Head.
+// and it was not removed. The error is that of Head. An aggregate that was removed and one that
+// never was take the same time: who asks may not be told them apart by it (SES-38).
 func (k *Keeper) Living(a event.Aggregate) (bool, error) {
+	k.mu.Lock()
+	c, changed := k.changed(a)
+	k.mu.Unlock()
+	if !changed {
+		var some bool
+		if err := k.file.livingStmt().QueryRowContext(context.Background(), a.String()).Scan(&some); err == nil && !some {
+			return false, nil
+		}
+	}
+	if c.removed {
+		return false, nil
+	}
 	r, err := k.row(a)
 	return r.living(a.String()) > 0, err
 }
