@@ -12,6 +12,8 @@ const (
 	maxLinks = 16
 	// maxDepth is the components of one path, links resolved.
 	maxDepth = relpath.MaxDepth
+	// maxLooks is how often a name is looked at that is given to another file each time.
+	maxLooks = 8
 	// maxReadBytes is the largest file that is read; its hash needs all of it.
 	maxReadBytes = 64 << 20
 	// maxEditBytes is the largest file that is edited, before and after.

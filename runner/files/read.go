@@ -75,7 +75,7 @@ func readItem(ctx context.Context, t *tree, item wire.ReadItem, numbers bool, bu
 	if err != nil {
 		return 0, err
 	}
-	file, info, err := at.open()
+	file, info, err := at.latest()
 	if err != nil {
 		return 0, err
 	}

@@ -284,7 +284,7 @@ func (r *gathering) searchFile(t *tree, path string, p *pattern) fileHits {
 
 // loadText reads a text file of searchable size; a NUL makes it no text.
 func loadText(at place) ([]byte, int64, error) {
-	f, info, err := at.open()
+	f, info, err := at.latest()
 	if err != nil {
 		return nil, 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"webcodex/internal/fault"
 	"webcodex/internal/git"
 )
 
@@ -228,6 +229,20 @@ func (t *tree) directory(parts []string) (*os.Root, string, error) {
 		}
 	}
 	return t.top(), p.path, nil
+}
+
+// latest is open for those who only read: where another file took the name between the look and
+// the opening, as every edit does, it looks again, a few times.
+func (p place) latest() (*os.File, os.FileInfo, error) {
+	for looks := 1; ; looks++ {
+		f, info, err := p.open()
+		if err == nil || looks == maxLooks || fault.As(err).Reason != reasonChanged {
+			return f, info, err
+		}
+		if p.info, err = p.dir.Lstat(p.name); err != nil {
+			return nil, nil, walkFault(err)
+		}
+	}
 }
 
 // open opens a regular file for reading and proves that it is the one info described. It
