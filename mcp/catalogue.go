@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -64,7 +65,17 @@ func (t Tool) wire() (*sdk.Tool, error) {
 		return nil, err
 	}
 	a := t.Annotations()
-	return &sdk.Tool{Name: t.Spec.Name, Title: t.Title, Description: t.Description, InputSchema: json.RawMessage(in),
+	return &sdk.Tool{Name: t.Spec.Name, Title: t.shownTitle(), Description: t.Description, InputSchema: json.RawMessage(in),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: a.ReadOnly, DestructiveHint: &a.Destructive,
 			IdempotentHint: a.Idempotent, OpenWorldHint: &a.OpenWorld}}, nil
+}
+
+// shownTitle is empty where the title only repeats the name: a host makes the same words of it,
+// and each byte is in every list (ruling 4).
+func (t Tool) shownTitle() string {
+	words := slices.DeleteFunc(strings.Fields(strings.ToLower(t.Title)), func(w string) bool { return w == "a" || w == "the" })
+	if strings.Join(words, "_") == t.Spec.Name {
+		return ""
+	}
+	return t.Title
 }

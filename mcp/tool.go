@@ -10,7 +10,7 @@ import (
 // choose and call it. One tool, one file, one line in tools.go.
 type Tool struct {
 	Spec *call.Spec
-	// Title is for people; Description leads with the key words and stays under 1 KB.
+	// Title is for people, shown where it says more than the name; Description leads with the key words and stays under 1 KB.
 	Title       string
 	Description string
 	// Category groups tools in the manifest: workflow, files, git, execution, validation, runtime.
@@ -27,7 +27,7 @@ func (t Tool) ReadOnly() bool { return t.Spec.Class == call.Observe }
 
 // Schemas of members that most tools share.
 var (
-	projectArg = schema.Str("From list_projects.", 1, 512)
+	projectArg = schema.Str("", 1, 512) // instructions and list_projects say where it is from
 	sessionArg = schema.Str("Records this call.", 1, 128)
 	purposeArg = schema.Enum("", call.Purposes...)
 	// expectationArg changes how the end is counted, never the result (EXE-29, EXE-33).

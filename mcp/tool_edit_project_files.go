@@ -15,7 +15,7 @@ func textArg(desc string, least int) *schema.Schema {
 
 var editProjectFiles = Tool{
 	Spec:  &files.Edit,
-	Title: "Edit files",
+	Title: "Edit project files",
 	Description: "Edit, create, delete and rename files, all or nothing. Edits find old_text exactly (it must match once, or name the " +
 		"occurrence) in the file as it was before the call; all edits of a file belong into one change. Pass the sha256 from " +
 		"read_files to be sure of what you edit. On edit_conflict nothing was changed.",

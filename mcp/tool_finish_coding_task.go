@@ -7,7 +7,7 @@ import (
 
 var finishCodingTask = Tool{
 	Spec:  &session.FinishTask,
-	Title: "Close out a coding task",
+	Title: "Finish a coding task",
 	Description: "Check, before you say that a task is done, what the evidence says: verdict pass, warn or fail with blockers " +
 		"and advisories. Closes nothing.",
 	Category: "workflow", Direct: true, Idempotent: true,

@@ -7,7 +7,7 @@ import (
 
 var getGitStatus = Tool{
 	Spec:  &git.Status,
-	Title: "Git status",
+	Title: "Get git status",
 	Description: "Git status: branch, head, upstream, merge or rebase in progress, each changed, untracked and conflicted file, exact " +
 		"counts. filters_disabled: files under a content filter (Git LFS) may show as changed.",
 	Category: "git", Direct: true, Idempotent: true,

@@ -7,7 +7,7 @@ import (
 
 var getRuntimeStatus = Tool{
 	Spec:  runtime.GetRuntimeStatus,
-	Title: "Runtime status",
+	Title: "Get runtime status",
 	Description: "Status of the WebCodex server: version, uptime, durability of the log, room left, connected Runners, counts, and " +
 		"whether new work is accepted.",
 	Category: "runtime", Direct: true,

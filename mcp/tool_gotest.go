@@ -8,7 +8,7 @@ import (
 // Schemas that the validation tools share.
 var (
 	moduleCwdArg    = schema.Str("Default: the root.", 1, validate.MaxCwdBytes).Bytes(validate.MaxCwdBytes)
-	testTimeoutArg  = schema.Int("Seconds; default 1800.", validate.MinTimeoutSecs, validate.MaxTimeoutSecs)
+	testTimeoutArg  = schema.Int("Default 1800.", validate.MinTimeoutSecs, validate.MaxTimeoutSecs)
 	requireTestsArg = schema.Bool("Fail where no test ran.")
 	minTestsArg     = schema.Int("Fail where fewer ran.", 1, validate.MaxMinTests)
 )

@@ -7,7 +7,7 @@ import (
 
 var listProjectFiles = Tool{
 	Spec:  &files.List,
-	Title: "List a directory",
+	Title: "List project files",
 	Description: "List one directory of the project, ignored and untracked entries too: kind and size of each, directories " +
 		"first. Not recursive; for all of a repository use list_project_tracked_files.",
 	Category: "files", Direct: true, Idempotent: true,

@@ -7,7 +7,7 @@ import (
 
 var listProjectTrackedFiles = Tool{
 	Spec:  &files.Tracked,
-	Title: "List tracked files",
+	Title: "List project tracked files",
 	Description: "List the files that git tracks, below a path or by globs, page by page. depth folds deeper files into one entry a " +
 		"directory.",
 	Category: "files", Direct: true, Idempotent: true,

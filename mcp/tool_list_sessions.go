@@ -7,7 +7,7 @@ import (
 
 var listSessions = Tool{
 	Spec:  &session.ListSessions,
-	Title: "List Sessions of a project",
+	Title: "List Sessions",
 	Description: "List Workflow Sessions of a project, newest first, to find the session_id of work to continue. " +
 		"Pages are not a frozen snapshot.",
 	Category: "workflow", Direct: true, Idempotent: true,

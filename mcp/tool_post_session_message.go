@@ -23,7 +23,7 @@ var (
 
 var postSessionMessage = Tool{
 	Spec:  &board.PostMessage,
-	Title: "Post to a Session's board",
+	Title: "Post a Session message",
 	Description: "Post a message to a Workflow Session's board, for other windows and people: a note, a decision, a todo for somebody. " +
 		"With a delivery_key a repeated call posts once.",
 	Category: "board", Direct: true,

@@ -7,7 +7,7 @@ import (
 
 var readGitDiffHunks = Tool{
 	Spec:  &git.DiffHunks,
-	Title: "Git diff by hunks",
+	Title: "Read git diff hunks",
 	Description: "Git diff as hunks by file, with positions: working tree, staged, or between two commits. Bounded; go on " +
 		"with next_continuation. A diff that changed meanwhile is refused, not mixed.",
 	Category: "git", Direct: true, Idempotent: true,

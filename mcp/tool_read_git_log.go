@@ -7,7 +7,7 @@ import (
 
 var readGitLog = Tool{
 	Spec:        &git.Log,
-	Title:       "Git log",
+	Title:       "Read git log",
 	Description: "Git log: commits from HEAD, newest first, with parents, author, times and subject.",
 	Category:    "git", Direct: true, Idempotent: true,
 	Input: schema.Object(

@@ -7,7 +7,7 @@ import (
 
 var readProjectOverview = Tool{
 	Spec:  &files.Overview,
-	Title: "Look at a project",
+	Title: "Read a project overview",
 	Description: "Overview of a project by its file names: kinds, manifests, instruction and key files, roots, top level, what to read " +
 		"first.",
 	Category: "files", Direct: true, Idempotent: true,

@@ -9,7 +9,7 @@ var includeValidationArg = schema.Bool("Default true.")
 
 var readSessionHandoff = Tool{
 	Spec:  &session.ReadHandoff,
-	Title: "Read the handoff brief of a Session",
+	Title: "Read a Session handoff",
 	Description: "Handoff: where the work of a Session stands, from evidence: task, changed files, recent files as hints, validation, " +
 		"what is open, next actions. No transcript, no verdict. Read it first when you continue what another window began.",
 	Category: "workflow", Direct: true, Idempotent: true,

@@ -7,7 +7,7 @@ import (
 
 var readValidationSummary = Tool{
 	Spec:  &session.ReadValidation,
-	Title: "Read validations",
+	Title: "Read a validation summary",
 	Description: "Validation of a Session from its evidence: status, failures, whether the proof is of the files as they are now " +
 		"(stale), delta. Runs nothing.",
 	Category: "validation", Direct: true, Idempotent: true,

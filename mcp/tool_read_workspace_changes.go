@@ -7,7 +7,7 @@ import (
 
 var readWorkspaceChanges = Tool{
 	Spec:  &git.WorkspaceChanges,
-	Title: "What is not committed",
+	Title: "Read workspace changes",
 	Description: "Review uncommitted changes: status, lines added and deleted per file against HEAD; with include_diff the hunks and " +
 		"the beginning of untracked files. Use it before finishing.",
 	Category: "git", Direct: true, Idempotent: true,

@@ -11,7 +11,7 @@ var (
 	stdinArg = schema.Str("Absent: closed.", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
 			Hint("put larger data into a file of the Project")
 	syncWaitArg = schema.Int("Until it becomes a Job; default 10.", 0, run.MaxSyncWaitSecs)
-	timeoutArg  = schema.Int("Seconds; default 60.", int64(run.MinTimeoutSecs), int64(run.MaxTimeoutSecs))
+	timeoutArg  = schema.Int("Default 60.", int64(run.MinTimeoutSecs), int64(run.MaxTimeoutSecs))
 )
 
 func argsArg(desc string) *schema.Schema {
@@ -21,7 +21,7 @@ func argsArg(desc string) *schema.Schema {
 
 var runProcess = Tool{
 	Spec:  &run.RunProcess,
-	Title: "Run a program",
+	Title: "Run a process",
 	Description: "Run one executable with arguments in the project, no shell, no terminal. A run longer than sync_wait_secs becomes " +
 		"a Job: observe_jobs. With purpose test or validation its end is kept as proof.",
 	Category: "execution", Direct: true, Destructive: true, OpenWorld: true,

@@ -7,7 +7,7 @@ import (
 
 var runShell = Tool{
 	Spec:  &run.RunShell,
-	Title: "Run a shell command",
+	Title: "Run shell",
 	Description: "Run one shell command line (pipes, globs, &&) in the project, up to 16,000 bytes and 120 s. " +
 		"A larger program: run_script. A long run becomes a Job: observe_jobs.",
 	Category: "execution", Direct: true, Destructive: true, OpenWorld: true,
@@ -18,7 +18,7 @@ var runShell = Tool{
 			Hint("use run_script for a larger program")),
 		schema.Opt("shell", schema.Enum("Default: the Session's, else sh.", run.Shells...)),
 		schema.Opt("cwd", cwdArg),
-		schema.Opt("timeout_secs", schema.Int("Seconds; default 60.", int64(run.MinTimeoutSecs), run.MaxShellTimeoutSecs)),
+		schema.Opt("timeout_secs", schema.Int("Default 60.", int64(run.MinTimeoutSecs), run.MaxShellTimeoutSecs)),
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),
 		schema.Opt("result_expectation", expectationArg),

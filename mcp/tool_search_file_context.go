@@ -7,7 +7,7 @@ import (
 
 var searchFileContext = Tool{
 	Spec:  &files.FileContext,
-	Title: "Search one file",
+	Title: "Search file context",
 	Description: "Search one file and show each match with the lines around it, plus the file's sha256 for an edit. Cheaper than " +
 		"reading a large file.",
 	Category: "files", Direct: true, Idempotent: true,

@@ -15,7 +15,7 @@ var (
 
 var searchProjectTexts = Tool{
 	Spec:  &files.Search,
-	Title: "Search file contents",
+	Title: "Search project texts",
 	Description: "Search (grep) the project's files, up to 8 queries at once: matches with line numbers and context, or only files or " +
 		"counts. Ignored files are left out unless a path names them.",
 	Category: "files", Direct: true, Idempotent: true,
