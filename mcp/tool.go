@@ -29,6 +29,8 @@ func (t Tool) ReadOnly() bool { return t.Spec.Class == call.Observe }
 var (
 	projectArg = schema.Str("", 1, 512) // instructions and list_projects say where it is from
 	sessionArg = schema.Str("Records this call.", 1, 128)
+	// readerArg is the same of tools that only read: each byte is in every list (ruling 4).
+	readerArg  = schema.Str("", 1, 128)
 	purposeArg = schema.Enum("", call.Purposes...)
 	// expectationArg changes how the end is counted, never the result (EXE-29, EXE-33).
 	expectationArg = schema.Enum("Default success.", evidence.Expectations...)

@@ -13,7 +13,7 @@ var getGitStatus = Tool{
 	Category: "git", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
-		schema.Opt("session_id", sessionArg),
+		schema.Opt("session_id", readerArg),
 		schema.Opt("offset", schema.Knob("next_offset of the page before.")),
 		schema.Opt("limit", schema.Knob("Entries, up to 1000; default 200.")),
 	),

@@ -13,7 +13,7 @@ var listProjectFiles = Tool{
 	Category: "files", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
-		schema.Opt("session_id", sessionArg),
+		schema.Opt("session_id", readerArg),
 		schema.Opt("path", pathArg("Directory; default: the root.", 0)),
 		schema.Opt("limit", schema.Knob("Entries, up to 1,000; default 200.")),
 	),

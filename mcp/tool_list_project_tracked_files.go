@@ -13,7 +13,7 @@ var listProjectTrackedFiles = Tool{
 	Category: "files", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
-		schema.Opt("session_id", sessionArg),
+		schema.Opt("session_id", readerArg),
 		schema.Opt("path", pathArg("Directory or file; default: all.", 0)),
 		schema.Opt("globs", schema.List("Any match selects, e.g. *.go or src/**/*.ts.",
 			schema.Str("", 1, files.MaxGlobChars), 0, files.MaxTrackedGlobs)),

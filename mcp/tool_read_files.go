@@ -19,7 +19,7 @@ var readFiles = Tool{
 	Category: "files", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
-		schema.Opt("session_id", sessionArg),
+		schema.Opt("session_id", readerArg),
 		schema.Req("items", schema.List("Files to read.", schema.Object(
 			schema.Req("path", pathArg("Project-relative path.", 1)),
 			schema.Opt("start_line", schema.Knob("First line, from 1.")),

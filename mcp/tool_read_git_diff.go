@@ -27,7 +27,7 @@ var readGitDiff = Tool{
 	Category: "git", Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
-		schema.Opt("session_id", sessionArg),
+		schema.Opt("session_id", readerArg),
 		schema.Opt("paths", diffPathsArg),
 		schema.Opt("cached", cachedArg),
 		schema.Opt("base_commit", baseArg),

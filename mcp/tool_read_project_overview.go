@@ -13,7 +13,7 @@ var readProjectOverview = Tool{
 	Category: "files", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
-		schema.Opt("session_id", sessionArg),
+		schema.Opt("session_id", readerArg),
 		schema.Opt("path", pathArg("Directory to look at; default: the root.", 0)),
 		schema.Opt("max_depth", schema.Knob("Levels, 1 to 4; default 2.")),
 		schema.Opt("limit", schema.Knob("Entries looked at, 20 to 500; default 200.")),

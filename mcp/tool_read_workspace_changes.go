@@ -13,7 +13,7 @@ var readWorkspaceChanges = Tool{
 	Category: "git", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
-		schema.Opt("session_id", sessionArg),
+		schema.Opt("session_id", readerArg),
 		schema.Opt("include_diff", schema.Bool("Default false.")),
 		schema.Opt("max_hunks", schema.Knob("Up to 100; default 20.")),
 		schema.Opt("max_hunk_lines", schema.Knob("Of one hunk, up to 240; default 80.")),

@@ -10,7 +10,7 @@ var (
 	cwdArg   = schema.Str("Default: the Session's, else the root.", 1, run.MaxCwdBytes).Bytes(run.MaxCwdBytes)
 	stdinArg = schema.Str("Absent: closed.", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
 			Hint("put larger data into a file of the Project")
-	syncWaitArg = schema.Int("Until it becomes a Job; default 10.", 0, run.MaxSyncWaitSecs)
+	syncWaitArg = schema.Int("Default 10.", 0, run.MaxSyncWaitSecs)
 	timeoutArg  = schema.Int("Default 60.", int64(run.MinTimeoutSecs), int64(run.MaxTimeoutSecs))
 )
 

@@ -13,7 +13,7 @@ var searchFileContext = Tool{
 	Category: "files", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
-		schema.Opt("session_id", sessionArg),
+		schema.Opt("session_id", readerArg),
 		schema.Req("path", pathArg("Project-relative path.", 1)),
 		schema.Req("pattern", patternArg),
 		schema.Opt("context_before", schema.Knob("Up to 20; default 5.")),

@@ -21,7 +21,7 @@ var searchProjectTexts = Tool{
 	Category: "files", Direct: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
-		schema.Opt("session_id", sessionArg),
+		schema.Opt("session_id", readerArg),
 		schema.Req("queries", schema.List("Searches.", schema.Object(
 			schema.Req("pattern", patternArg),
 			schema.Opt("path", pathArg("File or directory; default: all.", 0)),
