@@ -70,6 +70,7 @@ func (r *Runner) read(ctx context.Context, q wire.Read) (reply wire.ReadReply) {
 	if f != nil {
 		return wire.ReadReply{Fault: f}
 	}
+	defer p.drop()
 	do := r.reads[q.Op]
 	if do == nil {
 		return wire.ReadReply{Fault: refusal("no_capability", "this Runner cannot do that")}

@@ -23,6 +23,8 @@ const (
 	maxObserveWait  = 60 * time.Second
 	maxTailLines    = 200
 	observeDebounce = 100 * time.Millisecond
+	// maxClimb bounds the parents of a directory that are looked at: PATH_MAX allows no deeper one.
+	maxClimb = 1024
 	// maxReadTime bounds a read whatever the server asks.
 	maxReadTime = 2 * time.Minute
 

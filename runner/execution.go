@@ -18,6 +18,7 @@ import (
 var (
 	reasonCancelled = errors.New("cancelled")
 	reasonShutdown  = errors.New("the Runner stops")
+	reasonRemoved   = errors.New("the Project was unregistered")
 )
 
 // execution is one id in this life, from its acceptance on.
@@ -50,6 +51,9 @@ func (r *Runner) offer(link context.Context, o wire.Offer) wire.OfferReply {
 		f = r.reserve()
 	}
 	if f != nil {
+		if p != nil {
+			p.drop()
+		}
 		return r.refuse(o, f)
 	}
 	e := &execution{offer: o, project: p, state: wire.JAccepted, stdout: proc.NewTail(proc.KeptBytes), stderr: proc.NewTail(proc.KeptBytes)}
@@ -57,6 +61,7 @@ func (r *Runner) offer(link context.Context, o wire.Offer) wire.OfferReply {
 	err := r.journal.step(record{ID: o.ID, State: wire.JAccepted, Digest: o.Digest, Instance: r.instance}, false)
 	if err != nil {
 		r.release()
+		p.drop()
 		if reply, known := r.answerKnown(o.ID, o.Digest); known {
 			return reply
 		}
@@ -67,6 +72,7 @@ func (r *Runner) offer(link context.Context, o wire.Offer) wire.OfferReply {
 	r.mu.Unlock()
 	go func() {
 		defer r.work.Done()
+		defer p.drop()
 		r.carry(link, e)
 	}()
 	return wire.OfferReply{Accepted: true, State: wire.JAccepted}
@@ -118,7 +124,8 @@ func (r *Runner) refuse(o wire.Offer, f *fault.Error) wire.OfferReply {
 	return wire.OfferReply{State: wire.JRefused, Fault: f}
 }
 
-// check is the Runner's own word on an offer, whatever the server has checked (AUTH-19).
+// check is the Runner's own word on an offer, whatever the server has checked (AUTH-19). A
+// Project that it gives is held, with a fault too.
 func (r *Runner) check(o wire.Offer) (*Project, *fault.Error) {
 	info, known := wire.Ops[o.Op]
 	if !known || !info.Effect {
@@ -130,7 +137,7 @@ func (r *Runner) check(o wire.Offer) (*Project, *fault.Error) {
 	}
 	limit := time.Duration(o.Bounds.TimeoutMS) * time.Millisecond
 	if limit < wire.MinTimeout || limit > wire.MaxTimeout {
-		return nil, refusal("timeout", "a time limit is 1 s to 1 h")
+		return p, refusal("timeout", "a time limit is 1 s to 1 h")
 	}
 	if isProcess(o.Op) {
 		_, f := readProcess(o)
@@ -140,12 +147,13 @@ func (r *Runner) check(o wire.Offer) (*Project, *fault.Error) {
 		return p, remote.check(o.Body)
 	}
 	if r.effects[o.Op] == nil {
-		return nil, refusal("no_capability", "this Runner cannot do that")
+		return p, refusal("no_capability", "this Runner cannot do that")
 	}
 	return p, nil
 }
 
-// fence checks that a request means this life, a Project that is served, and the very root.
+// fence checks that a request means this life, a Project that is served, and the very root. The
+// Project that it gives is held.
 func (r *Runner) fence(f wire.Fence) (*Project, *fault.Error) {
 	if f.Client != r.o.Client || f.Instance != r.instance {
 		return nil, refusal("fence_instance", "the request was meant for another Runner life")
@@ -155,6 +163,7 @@ func (r *Runner) fence(f wire.Fence) (*Project, *fault.Error) {
 		return nil, fault.As(err)
 	}
 	if p.Fingerprint != f.Root {
+		p.drop()
 		return nil, refusal("fence_root", "the request was meant for another directory")
 	}
 	return p, nil

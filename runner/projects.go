@@ -63,8 +63,8 @@ type served struct {
 
 // registry is the Projects of a Runner: all it ever knew, and those it serves.
 type registry struct {
-	dir  string
-	deny []string
+	dir    string
+	policy *policy
 	// prepare is done with a Project before it can be found.
 	prepare []func(*Project)
 
@@ -74,7 +74,7 @@ type registry struct {
 }
 
 func openRegistry(dir string, deny []string) (*registry, error) {
-	g := &registry{dir: dir, deny: append([]string{dir}, deny...), served: map[event.ProjectID]*served{}}
+	g := &registry{dir: dir, policy: &policy{deny: append([]string{dir}, deny...)}, served: map[event.ProjectID]*served{}}
 	b, err := os.ReadFile(g.file())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -117,7 +117,7 @@ func (g *registry) admit(real string, root *os.Root) (*Project, error) {
 	if err != nil {
 		return nil, fault.Wrap(err, fault.InvalidPath, "the Project's directory cannot be looked at").WithField("path")
 	}
-	if err := g.checkDenied(real, at); err != nil {
+	if err := g.policy.denied(root); err != nil {
 		return nil, err
 	}
 	g.mu.Lock()
@@ -169,7 +169,8 @@ func (g *registry) save() error {
 	return nil
 }
 
-// find gives a served Project whose root is still the directory it was.
+// find gives a served Project whose root is still the directory it was. The caller holds it, and
+// drops it when its Root is needed no more.
 func (g *registry) find(id event.ProjectID) (*Project, error) {
 	g.mu.RLock()
 	s := g.served[id]
@@ -181,6 +182,21 @@ func (g *registry) find(id event.ProjectID) (*Project, error) {
 		return nil, fault.New(fault.RunnerRefused, "the Project's directory was moved or replaced").WithReason("root_changed").
 			WithNext("add the Project again with webcodex up")
 	}
+	if !s.project.hold() {
+		return nil, fault.New(fault.UnknownProject, "the Runner serves no such Project")
+	}
+	return s.project, nil
+}
+
+// remove serves a Project no longer; what it is known by stays.
+func (g *registry) remove(id event.ProjectID) (*Project, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.served[id]
+	if s == nil {
+		return nil, fault.New(fault.UnknownProject, "the Runner serves no such Project")
+	}
+	delete(g.served, id)
 	return s.project, nil
 }
 
@@ -198,42 +214,9 @@ func (g *registry) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, s := range g.served {
-		_ = s.project.Root.Close()
+		s.project.leave()
 	}
 	g.served = map[event.ProjectID]*served{}
-}
-
-// checkDenied refuses a root that holds or lies in one of our own directories, by device and
-// inode: a write scope on the Project would reach the log and the token.
-func (g *registry) checkDenied(root string, at inode) error {
-	for _, dir := range g.deny {
-		real, err := filepath.EvalSymlinks(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil && !above(real, at) {
-			if own, oerr := inodeAt(real); oerr == nil && !above(root, own) {
-				continue
-			}
-		}
-		return fault.New(fault.InvalidPath, "this directory contains WebCodex's own data, or lies in it").WithField("path").
-			WithReason("data_directory").WithNext("name a repository, or another data directory with --data")
-	}
-	return nil
-}
-
-// above reports that one of path and its parents is the directory at.
-func above(path string, at inode) bool {
-	for {
-		if here, err := inodeAt(path); err != nil || (here.Device == at.Device && here.Inode == at.Inode) {
-			return true // what cannot be looked at is not cleared
-		}
-		up := filepath.Dir(path)
-		if up == path {
-			return false
-		}
-		path = up
-	}
 }
 
 func realDir(path string) (string, error) {

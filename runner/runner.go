@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +30,9 @@ type Options struct {
 	Dir string
 	// Deny lists directories no Project may contain or lie in: the data and config directories.
 	Deny []string
+	// AllowedRoots lists the directories below which callers may have Projects (Allowed). Empty:
+	// there are only those that the owner names (AddProject).
+	AllowedRoots []string
 	// Client names this Runner.
 	Client event.ClientID
 	// Build is the program's version, for people.
@@ -71,6 +73,8 @@ type Runner struct {
 	stopping bool
 	work     sync.WaitGroup
 	owed     map[event.ExecutionID]wire.Result // ends of an earlier life, not yet acknowledged
+
+	removed []func(event.ProjectID)
 }
 
 // server is what an execution needs of the link. It is the seam through which tests drop,
@@ -120,6 +124,9 @@ func New(o Options) (*Runner, error) {
 		r.projects, err = openRegistry(o.Dir, o.Deny)
 	}
 	if err == nil {
+		r.projects.policy.allow(o.AllowedRoots)
+	}
+	if err == nil {
 		err = r.scripts.open(o.Dir)
 	}
 	if err != nil {
@@ -139,18 +146,6 @@ func (r *Runner) Durable() bool { return r.o.Fsync }
 // Instance names this life.
 func (r *Runner) Instance() event.InstanceID { return r.instance }
 
-// AddProject serves a directory. Its id is kept in Options.Dir: adding it again, by any path
-// that leads to it, gives the same Project. Errors: invalid_path with reason not_found,
-// not_directory, data_directory.
-func (r *Runner) AddProject(path string) (*Project, error) {
-	p, err := r.projects.add(path)
-	if err != nil {
-		return nil, err
-	}
-	r.sayHello()
-	return p, nil
-}
-
 // sayHello tells the server soon that something of this Runner has changed.
 func (r *Runner) sayHello() {
 	r.mu.Lock()
@@ -168,13 +163,6 @@ func (r *Runner) shortened(err error) {
 		return
 	}
 	r.sayHello()
-}
-
-// Projects lists what is served, ordered by id.
-func (r *Runner) Projects() []*Project {
-	list := r.projects.list()
-	slices.SortFunc(list, func(a, b *Project) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	return list
 }
 
 // Serve connects to the server and serves until ctx ends. Then it takes nothing new, ends what

@@ -1,0 +1,65 @@
+package runner
+
+import (
+	"slices"
+	"strings"
+
+	"webcodex/eventlog/event"
+)
+
+// Allowed refuses a path that no Project of a caller may have: one outside the allowed roots, and
+// one that holds our own directories or lies in them. It goes by the directories that really lie
+// there; a path that does not exist yet counts where its nearest parent lies, so ask again once
+// it does. Errors: invalid_path with reason outside_allowed_roots, data_directory, not_found, nul,
+// unreadable.
+func (r *Runner) Allowed(path string) error { return r.projects.policy.check(path) }
+
+// AddProject serves a directory that the owner named, whatever the allowed roots are. Its id is
+// kept in Options.Dir: adding it again, by any path that leads to it, gives the same Project.
+// Errors: invalid_path with reason not_found, not_directory, data_directory.
+func (r *Runner) AddProject(path string) (*Project, error) {
+	p, err := r.projects.add(path)
+	if err != nil {
+		return nil, err
+	}
+	r.sayHello()
+	return p, nil
+}
+
+// RemoveProject serves a Project no longer: nothing new of it is taken, what runs of it is ended,
+// and who asked for it (OnProjectRemoved) releases what else is kept for it. Its id stays known,
+// so adding the directory again gives the same Project. Error: unknown_project.
+func (r *Runner) RemoveProject(id event.ProjectID) error {
+	p, err := r.projects.remove(id)
+	if err != nil {
+		return err
+	}
+	p.leave()
+	r.mu.Lock()
+	for _, e := range r.execs {
+		if e.project == p {
+			e.stop(reasonRemoved)
+		}
+	}
+	hooks := r.removed
+	r.mu.Unlock()
+	for _, release := range hooks {
+		release(id)
+	}
+	r.sayHello()
+	return nil
+}
+
+// OnProjectRemoved registers what releases the processes that are kept for a Project: shells and
+// Jobs. It is called once the Project takes nothing new, and returns when they are ended or being
+// ended; it may be called more than once. Register before the Runner serves.
+func (r *Runner) OnProjectRemoved(release func(event.ProjectID)) {
+	r.removed = append(r.removed, release)
+}
+
+// Projects lists what is served, ordered by id.
+func (r *Runner) Projects() []*Project {
+	list := r.projects.list()
+	slices.SortFunc(list, func(a, b *Project) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return list
+}
