@@ -37,6 +37,11 @@ const (
 	keptEnds     = 4096
 	keptBytes    = 4 << 20
 	compactBytes = 16 << 20
+	// keptKeys and keptKeyAge bound the acknowledged ends that are kept because they have an
+	// idempotency key, each for about keyedBytes: what is older or more may be started again.
+	keptKeys   = 100_000
+	keptKeyAge = 30 * 24 * time.Hour
+	keyedBytes = 2 << 10
 	// retryShorten is by how much the file grows before a shortening that failed is tried again.
 	retryShorten = 1 << 20
 	// maxLine bounds what a stop may leave of one line: results are stripped.

@@ -44,9 +44,21 @@ func (r *Runner) offer(link context.Context, o wire.Offer) wire.OfferReply {
 		return wire.OfferReply{State: wire.JRefused, Fault: refusal("malformed", "the offer has no valid id or digest")}
 	}
 	if reply, known := r.answerKnown(o.ID, o.Digest); known {
+		if reply.State != wire.JRefused {
+			return reply
+		}
+		if first, ok := r.repeat(o); ok {
+			return first // its answer was lost
+		}
 		return reply
 	}
 	p, f := r.check(o)
+	if f == nil {
+		if first, ok := r.repeat(o); ok {
+			p.drop()
+			return first
+		}
+	}
 	if f == nil {
 		f = r.reserve()
 	}
@@ -58,14 +70,17 @@ func (r *Runner) offer(link context.Context, o wire.Offer) wire.OfferReply {
 	}
 	e := &execution{offer: o, project: p, state: wire.JAccepted, stdout: proc.NewTail(proc.KeptBytes), stderr: proc.NewTail(proc.KeptBytes)}
 	e.ctx, e.stop = context.WithCancelCause(context.WithoutCancel(link))
-	err := r.journal.step(record{ID: o.ID, State: wire.JAccepted, Digest: o.Digest, Instance: r.instance}, false)
+	err := r.journal.step(record{ID: o.ID, State: wire.JAccepted, Digest: o.Digest, Instance: r.instance, Key: o.Key, Payload: o.Payload}, false)
 	if err != nil {
 		r.release()
 		p.drop()
+		if first, ok := r.repeat(o); ok {
+			return first
+		}
 		if reply, known := r.answerKnown(o.ID, o.Digest); known {
 			return reply
 		}
-		return wire.OfferReply{State: wire.JRefused, Fault: fault.Wrap(err, fault.StorageFull, "the Runner's journal cannot be written; nothing was started")}
+		return wire.OfferReply{State: wire.JRefused, Fault: unwritable(err)}
 	}
 	r.mu.Lock()
 	r.execs[o.ID] = e

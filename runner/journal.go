@@ -27,7 +27,10 @@ type record struct {
 	At       string            `json:"at,omitempty"`
 	// Leader is the started process, so that a later life can end what this one left running.
 	Leader *proc.Identity `json:"p,omitempty"`
-	Result *wire.Result   `json:"r,omitempty"` // terminal, start_failed, refused: stripped
+	// Key and Payload are of the offer (accepted).
+	Key     string       `json:"k,omitempty"`
+	Payload string       `json:"y,omitempty"`
+	Result  *wire.Result `json:"r,omitempty"` // terminal, start_failed, refused: stripped
 	// Life begins the records of one Runner life, and those after a shortening.
 	Life *life `json:"life,omitempty"`
 }
@@ -48,6 +51,9 @@ type entry struct {
 	state    wire.JournalState
 	leader   *proc.Identity
 	result   *wire.Result
+	key      string // and payload: of its offer, see journal.keys
+	payload  string
+	at       string // of its newest step
 	life     life
 	seq      uint64 // orders by acceptance while it is open, by its end afterwards
 }
@@ -61,8 +67,8 @@ type journal struct {
 	now     func() time.Time
 	// onShorten, if set, is told of each shortening, and why one failed. No lock is held.
 	onShorten func(error)
-	// keep is keptEnds, smaller in tests.
-	keep int
+	// keep is keptEnds and keepKeys is keptKeys, smaller in tests.
+	keep, keepKeys int
 	// aside names the damaged file that this one replaced at its start, and doubted the ids of
 	// it that may have been started although no line says so.
 	aside   string
@@ -74,8 +80,11 @@ type journal struct {
 	size    int64 // bytes of whole lines
 	entries map[event.ExecutionID]*entry
 	open    map[event.ExecutionID]*entry // of entries, those the server has not acknowledged
-	seq     uint64
-	broken  error // after it nothing is accepted any more
+	// keys finds the execution that an idempotency key stands for; one that is proven not to have
+	// started gives its key free.
+	keys   map[string]event.ExecutionID
+	seq    uint64
+	broken error // after it nothing is accepted any more
 	// shortenAt and notBefore are sizes: the one at which the file is shortened, and the one
 	// before which that is not tried again after it has failed.
 	shortenAt, notBefore int64
@@ -88,6 +97,7 @@ var (
 	errJournalBusy = errors.New("another process has this Runner's directory")
 	errAside       = fmt.Errorf("%d damaged journals lie there already", maxAside)
 	errState       = errors.New("the journal does not allow this step")
+	errKeyTaken    = errors.New("this idempotency key stands for another execution")
 )
 
 // openJournal locks and reads dir/journal and begins a new life in it.
@@ -110,8 +120,8 @@ func openJournal(dir string, sync bool, now func() time.Time) (*journal, error) 
 }
 
 func newJournal(f *os.File) *journal {
-	return &journal{file: f, keep: keptEnds, shortenAt: compactBytes,
-		entries: map[event.ExecutionID]*entry{}, open: map[event.ExecutionID]*entry{}}
+	return &journal{file: f, keep: keptEnds, keepKeys: keptKeys, shortenAt: compactBytes,
+		entries: map[event.ExecutionID]*entry{}, open: map[event.ExecutionID]*entry{}, keys: map[string]event.ExecutionID{}}
 }
 
 func (j *journal) begin() error {
@@ -133,17 +143,17 @@ func (j *journal) begin() error {
 	if err != nil {
 		return err
 	}
-	generation := j.life.Generation
+	generation, copied := j.life.Generation, j.life.Generation != "" && (j.life.Device != device || j.life.Inode != inode)
 	// A journal that is new, damaged, or a copy of another cannot prove by absence that
 	// something did not happen (faults.md 3, crash table).
-	if !sound || generation == "" || j.life.Device != device || j.life.Inode != inode {
+	if !sound || generation == "" || copied {
 		generation = event.NewNonce()
 	}
 	now := life{Generation: generation, Boot: boot, Synced: j.durable, Device: device, Inode: inode}
-	if !sound {
+	if !sound || copied {
 		j.doubt()
 	}
-	if !sound || j.due() {
+	if !sound || copied || j.due() {
 		err = j.rewrite(now)
 	} else {
 		err = j.append(record{Life: &now, At: event.FormatTime(j.now())})
@@ -153,8 +163,8 @@ func (j *journal) begin() error {
 	return errors.Join(err, syncDir(filepath.Dir(j.dir)))
 }
 
-// doubt closes what a damaged journal says was not started yet: the line of its start may be
-// the one that cannot be read.
+// doubt closes what a damaged journal, or an old copy, says was not started yet: the line of its
+// start may be the one that cannot be read, or that was written after the copy was made.
 func (j *journal) doubt() {
 	for _, id := range bySeq(j.open) {
 		if j.open[id].state == wire.JAccepted {
@@ -212,6 +222,9 @@ func (j *journal) step(r record, durable bool) error {
 	err := j.broken
 	if err == nil && !slices.Contains(steps[from], r.State) {
 		err = fmt.Errorf("%w: %s after %q", errState, r.State, from)
+	}
+	if err == nil && r.Key != "" && j.keys[r.Key] != "" {
+		err = errKeyTaken
 	}
 	if err == nil {
 		err = j.append(r)
@@ -273,6 +286,10 @@ func (j *journal) apply(r record) {
 	if r.Result != nil {
 		e.result = r.Result
 	}
+	if r.At != "" {
+		e.at = r.At
+	}
+	j.bind(r.ID, e, r)
 }
 
 // sync makes everything up to an offset durable; concurrent callers share one fdatasync. The

@@ -14,8 +14,10 @@ import (
 
 // due reports that the journal has grown enough to be shortened.
 func (j *journal) due() bool {
-	ended := len(j.entries) - len(j.open)
-	return j.size >= j.notBefore && (j.size > j.shortenAt || ended > 2*j.keep)
+	keyed := len(j.keys)
+	ended := len(j.entries) - len(j.open) - keyed
+	return j.size >= j.notBefore && (j.size > max(j.shortenAt, compactBytes+int64(keyed)*keyedBytes) || ended > 2*j.keep ||
+		keyed > j.keepKeys+j.keepKeys/4)
 }
 
 // shorten forgets old ends, in memory and in the file. Nothing is written meanwhile.
@@ -91,7 +93,7 @@ func (j *journal) adopt(d *journal) error {
 	}
 	_ = j.file.Close()
 	j.file, j.size, j.synced, j.life = d.file, d.size, d.size, d.life
-	j.entries, j.open, j.seq = d.entries, d.open, d.seq
+	j.entries, j.open, j.keys, j.seq = d.entries, d.open, d.keys, d.seq
 	j.shortenAt, j.notBefore = max(compactBytes, 2*j.size), 0
 	if err := syncDir(j.dir); err != nil {
 		j.broken = fmt.Errorf("journal: %w", err)
@@ -121,11 +123,18 @@ func (j *journal) copyTo(d *journal) error {
 	return nil
 }
 
-// kept picks what is open and the newest ends, at most keep and keptBytes of them.
+// kept picks what is open, the newest ends, at most keep and keptBytes of them, and of those with
+// a key the newest keepKeys that are not too old.
 func (j *journal) kept() map[event.ExecutionID]bool {
-	keep, ends, size := map[event.ExecutionID]bool{}, 0, 0
+	keep, ends, size, keyed := map[event.ExecutionID]bool{}, 0, 0, 0
+	oldest := event.FormatTime(j.now().Add(-keptKeyAge))
 	for _, id := range slices.Backward(bySeq(j.entries)) {
 		if j.open[id] != nil {
+			keep[id] = true
+			continue
+		}
+		if e := j.entries[id]; e.key != "" && keyed < j.keepKeys && e.at >= oldest {
+			keyed++
 			keep[id] = true
 			continue
 		}
@@ -141,7 +150,8 @@ func (j *journal) kept() map[event.ExecutionID]bool {
 // record is all that is known of an id in one line.
 func (j *journal) record(id event.ExecutionID) record {
 	e := j.entries[id]
-	return record{ID: id, State: e.state, Digest: e.digest, Instance: e.instance, Leader: e.leader, Result: e.result}
+	return record{ID: id, State: e.state, Digest: e.digest, Instance: e.instance, At: e.at, Leader: e.leader, Key: e.key, Payload: e.payload,
+		Result: e.result}
 }
 
 // final reports that nothing is owed for an id any more.

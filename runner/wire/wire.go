@@ -100,6 +100,10 @@ type Offer struct {
 	Op     Op                `json:"op"`
 	Body   json.RawMessage   `json:"body"` // the op's input type
 	Bounds Bounds            `json:"bounds"`
+	// Key stands for the caller's idempotency key and Payload for what the key is given for; both
+	// keyed digests, empty where no key was given. Neither depends on the id or the life.
+	Key     string `json:"key,omitempty"`
+	Payload string `json:"payload,omitempty"`
 }
 
 // Bounds of one execution.
@@ -113,6 +117,8 @@ type OfferReply struct {
 	Known    *Result      `json:"known,omitempty"` // the id is in the journal already; never started again
 	State    JournalState `json:"state,omitempty"`
 	Fault    *fault.Error `json:"fault,omitempty"`
+	// First is the execution that the offer's key was given for before: this offer starts nothing.
+	First event.ExecutionID `json:"first,omitempty"`
 }
 
 // Claim asks for the grant. Sent once the journal says accepted.
@@ -217,7 +223,9 @@ func Digest(key []byte, o Offer) string {
 		Fence Fence
 		Op    Op
 		B     Bounds
-	}{o.ID, o.Fence, o.Op, o.Bounds})
+		Key   string `json:",omitempty"`
+		Load  string `json:",omitempty"`
+	}{o.ID, o.Fence, o.Op, o.Bounds, o.Key, o.Payload})
 	h.Write(f)
 	h.Write([]byte{0})
 	h.Write(o.Body)
