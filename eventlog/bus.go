@@ -28,8 +28,19 @@ func (l *Log) RunnerBus(client event.ClientID) (*nats.Conn, error) {
 	if !client.Valid() {
 		return nil, fault.New(fault.InvalidArguments, "a client id is 1 to 64 of a-z, 0-9, _ and -").WithField("client")
 	}
-	inbox := "_INBOX_" + string(client)
+	inbox := runnerInbox(client)
 	return l.bus(grant{"runner-" + string(client), accountRun, runnerPermissions(client, inbox)}, nats.CustomInboxPrefix(inbox))
+}
+
+// runnerInbox is the prefix of the subjects on which a Runner gets its answers.
+func runnerInbox(client event.ClientID) string { return "_INBOX_" + string(client) }
+
+// enrolPermissions let the holder of an enrolment code hand in a key, and hear the answer.
+func enrolPermissions(client event.ClientID) *server.Permissions {
+	return &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: []string{"wc.enrol." + string(client)}},
+		Subscribe: &server.SubjectPermission{Allow: []string{"_ENROL_" + string(client) + ".>"}},
+	}
 }
 
 func runnerPermissions(client event.ClientID, inbox string) *server.Permissions {

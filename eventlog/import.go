@@ -78,7 +78,7 @@ func importBodies(ctx context.Context, o ImportOptions, next func() ([]byte, err
 	}
 	auth := newAuthority(o.Logger)
 	failed := make(chan struct{}, 1)
-	srv, err := startServer(d.store(), Process, auth, &serverLog{log: o.Logger, writeError: func() {
+	srv, err := startServer(d.store(), Process, RunnerListen{}, auth, &serverLog{log: o.Logger, writeError: func() {
 		select {
 		case failed <- struct{}{}:
 		default:

@@ -96,6 +96,8 @@ type Options struct {
 	ScrubRate int64
 	// Reason says why this durability mode, for Status: default where nobody chose.
 	Reason string
+	// Runners says where Runners of other processes may connect, once ServeRunners was called.
+	Runners RunnerListen
 	// Faults is the seam through which tests inject faults; nil in the program.
 	Faults *Faults
 }

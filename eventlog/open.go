@@ -50,6 +50,9 @@ func (o *Options) check() error {
 	if o.MaxBytes != 0 && o.MaxBytes < minBudget {
 		return fault.New(fault.InvalidArguments, "the log needs a budget of at least %d bytes", minBudget)
 	}
+	if err := o.Runners.check(); err != nil {
+		return err
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -162,13 +165,16 @@ func (l *Log) settleFormat(f format) (format, error) {
 // startStream runs the server and opens the stream.
 func (l *Log) startStream(ctx context.Context, f format, cp checkpoint) (jetstream.StreamState, error) {
 	none := jetstream.StreamState{}
+	if err := l.opts.Runners.free(); err != nil {
+		return none, err
+	}
 	store := l.dir.store()
 	if err := os.MkdirAll(store, 0o700); err != nil {
 		return none, fault.Wrap(err, fault.Unavailable, "the data directory cannot be written")
 	}
 	had, _ := blockIndexes(l.dir.blocks())
 	var err error
-	l.srv, err = startServer(store, l.opts.Durability, l.auth, &serverLog{log: l.log, writeError: func() {
+	l.srv, err = startServer(store, l.opts.Durability, l.opts.Runners, l.auth, &serverLog{log: l.log, writeError: func() {
 		l.fail(errStore, "store_failed", "its disk refused a write")
 	}})
 	if err != nil {

@@ -70,7 +70,7 @@ func newRaw(t *testing.T, durability Durability) *raw {
 	t.Helper()
 	dir := t.TempDir()
 	auth := newAuthority(discard)
-	srv, err := startServer(dir, durability, auth, &serverLog{log: discard, writeError: func() {}})
+	srv, err := startServer(dir, durability, RunnerListen{}, auth, &serverLog{log: discard, writeError: func() {}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,9 @@ const (
 // JetStream before it starts.
 const accountsConfig = `accounts { ` + accountLog + ` { jetstream: enabled }, ` + accountRun + ` {} }`
 
-// startServer runs the embedded server on a store directory. It listens on nothing.
-func startServer(store string, durability Durability, auth *authority, log *serverLog) (*server.Server, error) {
+// startServer runs the embedded server on a store directory. It listens on nothing but what
+// Runners are to reach.
+func startServer(store string, durability Durability, runners RunnerListen, auth *authority, log *serverLog) (*server.Server, error) {
 	opts := &server.Options{}
 	if err := opts.ProcessConfigString(accountsConfig); err != nil {
 		return nil, fmt.Errorf("accounts: %w", err)
@@ -40,6 +41,7 @@ func startServer(store string, durability Durability, auth *authority, log *serv
 	opts.MaxPayload = maxPayload
 	opts.CustomClientAuthentication = auth
 	opts.AlwaysEnableNonce = true
+	runners.set(opts)
 	srv, err := server.NewServer(opts)
 	if err != nil {
 		return nil, fmt.Errorf("embedded server: %w", err)
