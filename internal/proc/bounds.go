@@ -31,4 +31,6 @@ const (
 	// strangerAge is how long a dead child that nobody here started may wait for its real
 	// parent's call before it is reaped as an orphan of an execution.
 	strangerAge = 15 * time.Second
+	// sweepEvery is the least time between two looks for dead orphans.
+	sweepEvery = 50 * time.Millisecond
 )

@@ -57,10 +57,16 @@ func adopt() {
 // hasMembers is a cheap first look: almost every execution leaves nothing, and then a few
 // system calls say so.
 func (p *Process) hasMembers() bool {
-	if syscall.Kill(-p.pid, 0) != nil && !p.cell.populated() && (noChildren() || own.onlyKnown()) {
+	if syscall.Kill(-p.pid, 0) == nil || p.cell.populated() {
+		return len(living(p.match())) > 0
+	}
+	if noChildren() {
 		return false
 	}
-	return len(living(p.match())) > 0
+	// What is left of an execution hangs below a child of this process that nobody waits for:
+	// where each of those is somebody else's, the whole table need not be looked through.
+	m := p.match()
+	return own.suspect(m) && len(living(m)) > 0
 }
 
 // noChildren reports that this process has no child, alive or dead.

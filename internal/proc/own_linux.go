@@ -18,6 +18,7 @@ type family struct {
 	known     map[int]bool           // whether another execution ran at the same time
 	strangers map[Identity]time.Time // dead children of unknown origin, first seen
 	armed     bool
+	swept     time.Time // the last look for dead orphans
 }
 
 func (f *family) add(pid int) {
@@ -50,20 +51,23 @@ func (f *family) has(pid int) bool {
 	return known
 }
 
-// onlyKnown reports that every child of this process is one that an execution waits for.
-func (f *family) onlyKnown() bool {
+// suspect reports that a child of this process, or one below it, may belong to an execution that
+// has ended: one that no execution waits for, and that is not plainly of another.
+func (f *family) suspect(m matcher) bool {
 	children, ok := f.children()
 	if !ok {
-		return false
+		return true
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for _, pid := range children {
-		if _, known := f.known[pid]; !known {
-			return false
+		if f.has(pid) {
+			continue
+		}
+		st, there := readStat(pid)
+		if there && st.state != 'Z' && st.state != 'X' && (m.belongs(st) || orphan(st) != notOurs) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // children lists the children of all threads; ok is false where the kernel does not tell.
@@ -89,7 +93,7 @@ func (f *family) children() ([]int, bool) {
 // sweep looks for dead orphans, if there is any child at all, and comes back while there are.
 // A dead child that is somebody else's to wait for is given time for that.
 func (f *family) sweep() {
-	if noChildren() {
+	if noChildren() || !f.turn() {
 		return
 	}
 	children, _ := f.children()
@@ -114,13 +118,34 @@ func (f *family) sweep() {
 		seen[id] = first
 	}
 	f.strangers = seen
-	if len(seen) > 0 && !f.armed {
-		f.armed = true
-		time.AfterFunc(strangerAge+time.Second, func() {
-			f.mu.Lock()
-			f.armed = false
-			f.mu.Unlock()
-			f.sweep()
-		})
+	if len(seen) > 0 {
+		f.later(strangerAge + time.Second)
 	}
+}
+
+// turn reports that it is time for another look: where many executions end at once, one look
+// serves them all.
+func (f *family) turn() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := time.Now(); now.Sub(f.swept) >= sweepEvery {
+		f.swept = now
+		return true
+	}
+	f.later(sweepEvery)
+	return false
+}
+
+// later comes back for a look, unless that is arranged already. The lock is held.
+func (f *family) later(after time.Duration) {
+	if f.armed {
+		return
+	}
+	f.armed = true
+	time.AfterFunc(after, func() {
+		f.mu.Lock()
+		f.armed = false
+		f.mu.Unlock()
+		f.sweep()
+	})
 }
