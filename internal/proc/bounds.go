@@ -33,4 +33,20 @@ const (
 	strangerAge = 15 * time.Second
 	// sweepEvery is the least time between two looks for dead orphans.
 	sweepEvery = 50 * time.Millisecond
+
+	// terminalRows and terminalColumns are the size of an interactive execution's terminal.
+	terminalRows    = 24
+	terminalColumns = 80
+	// inputWait is how long a terminal may take to take what is typed.
+	inputWait = 2 * time.Second
+	// glanceEvery is the time between two looks at a terminal; once nothing has changed for
+	// steadyAfter it is glanceSteady.
+	glanceEvery  = 200 * time.Millisecond
+	glanceSteady = time.Second
+	steadyAfter  = 10 * time.Second
+	// idleShare: what uses less than this part of a processor between two looks did nothing.
+	idleShare = 100
+	// maxWaited bounds the files of one wait that are looked at, maxAncestors a line of parents.
+	maxWaited    = 4096
+	maxAncestors = 64
 )

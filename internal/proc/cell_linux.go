@@ -258,7 +258,7 @@ func readSmall(name string) string {
 		return ""
 	}
 	defer unix.Close(fd)
-	var buf [128]byte
+	var buf [256]byte
 	n, _ := unix.Read(fd, buf[:])
 	return string(buf[:max(n, 0)])
 }

@@ -40,6 +40,21 @@ var fixed = []string{
 	"DEBIAN_FRONTEND=noninteractive", "PIP_NO_INPUT=1", "NPM_CONFIG_YES=false", "CI=true",
 }
 
+// asking are the fixed settings that a child with a terminal does without: there it may ask, and
+// open an editor that somebody chose. It still pages nothing by itself.
+var asking = []string{
+	"GIT_TERMINAL_PROMPT", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "VISUAL", "GIT_ASKPASS", "SSH_ASKPASS",
+	"DEBIAN_FRONTEND", "PIP_NO_INPUT", "NPM_CONFIG_YES", "CI",
+}
+
+// InteractiveEnvironment is Environment for a child with a terminal.
+func InteractiveEnvironment(from, extra []string) []string {
+	return slices.DeleteFunc(Environment(from, extra), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(asking, name) && slices.Contains(fixed, kv) && !slices.Contains(extra, kv)
+	})
+}
+
 // Environment is what a child gets of from (an os.Environ): the allow-listed part, the fixed
 // settings, then extra, later ones winning. A value that is a URL with a password in it is
 // left out whatever its name.

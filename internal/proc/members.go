@@ -35,6 +35,7 @@ type matcher struct {
 	sessions map[int]uint64
 	marks    func(string) bool
 	pipes    map[string]bool // as /proc names them; only while output has not ended
+	terminal *terminal       // the same of an interactive execution
 	orphans  uint64          // orphans begun at this time or later belong; 0: none does
 }
 

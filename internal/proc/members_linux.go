@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -113,7 +114,7 @@ func (m matcher) belongs(st stat) bool {
 		}
 	}
 	mark := markIn(st.pid)
-	return mark != "" && m.marks(mark) || len(m.pipes) > 0 && m.writes(st.pid) || m.fell(st) == fallen
+	return mark != "" && m.marks(mark) || (len(m.pipes) > 0 || m.terminal != nil) && m.writes(st.pid) || m.fell(st) == fallen
 }
 
 func (m matcher) fell(st stat) int {
@@ -186,7 +187,7 @@ func (m matcher) writes(pid int) bool {
 	base := "/proc/" + strconv.Itoa(pid)
 	for _, fd := range numbers(base + "/fd") {
 		link, err := os.Readlink(base + "/fd/" + strconv.Itoa(fd))
-		if err != nil || !m.pipes[link] {
+		if err != nil || !m.pipes[link] && !m.onTerminal(base+"/fd/"+strconv.Itoa(fd), link) {
 			continue
 		}
 		info, err := os.ReadFile(base + "/fdinfo/" + strconv.Itoa(fd))
@@ -195,12 +196,20 @@ func (m matcher) writes(pid int) bool {
 		}
 		if _, rest, ok := bytes.Cut(info, []byte("flags:")); ok {
 			word, _, _ := bytes.Cut(bytes.TrimSpace(rest), []byte("\n"))
-			if flags, err := strconv.ParseUint(string(word), 8, 64); err == nil && flags&unix.O_ACCMODE == unix.O_WRONLY {
+			if flags, err := strconv.ParseUint(string(word), 8, 64); err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// onTerminal reports that a file is the terminal of the execution itself. Its name alone would not
+// tell: a container has terminals of the same names.
+func (m matcher) onTerminal(file, link string) bool {
+	var st unix.Stat_t
+	return m.terminal != nil && strings.HasPrefix(link, "/dev/pts/") && unix.Stat(file, &st) == nil &&
+		uint64(st.Dev) == m.terminal.device && st.Ino == m.terminal.inode
 }
 
 // pipeNames are the pipes as /proc/N/fd shows them.
@@ -242,13 +251,22 @@ func signalMember(one member, m matcher, s syscall.Signal) bool {
 // stat is the part of /proc/N/stat that is needed.
 type stat struct {
 	pid, parent, group, session int
+	tty, foreground             int // the terminal's number, and the group that it listens to
 	state                       byte
+	ticks                       uint64 // used
 	start                       uint64 // clock ticks since boot
 	name                        string
 }
 
 func readStat(pid int) (stat, bool) {
-	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	st, ok := readStatAt("/proc/" + strconv.Itoa(pid))
+	st.pid = pid
+	return st, ok
+}
+
+// readStatAt is readStat for a process's directory or a thread's.
+func readStatAt(dir string) (stat, bool) {
+	raw, err := os.ReadFile(dir + "/stat")
 	if err != nil {
 		return stat{}, false
 	}
@@ -265,8 +283,8 @@ func readStat(pid int) (stat, bool) {
 	if err != nil {
 		return stat{}, false
 	}
-	return stat{pid: pid, state: f[0][0], parent: number(1), group: number(2), session: number(3), start: start,
-		name: string(raw[open+1 : end])}, true
+	return stat{state: f[0][0], parent: number(1), group: number(2), session: number(3), tty: number(4), foreground: number(5),
+		ticks: uint64(number(11) + number(12)), start: start, name: string(raw[open+1 : end])}, true
 }
 
 // identityOf names a child that is alive now. The clock is cheaper to read than the process.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,6 +23,12 @@ type Command struct {
 	Env []string
 	// Stdin is written and then closed; empty: the null device.
 	Stdin []byte
+	// Interactive gives the child a terminal of its own in place of Stdin; what it prints on either
+	// stream comes as Stdout. Input types on it.
+	Interactive bool
+	// OnWaiting is told when what runs on the terminal begins or ceases to wait for input; may be
+	// nil. It must be quick.
+	OnWaiting func(waiting bool)
 	// Timeout ends the execution; 0: none.
 	Timeout time.Duration
 	// Stdout and Stderr receive what the child writes.
@@ -57,7 +62,8 @@ type Process struct {
 	mark       string
 	child      []*os.File // the child's ends, until it is launched
 	proc       *os.Process
-	cell       *cell // what holds it all; nil: there is no such thing here
+	cell       *cell     // what holds it all; nil: there is no such thing here
+	term       *terminal // of an interactive child
 	pid        int
 	begun      uint64 // the start of pid, on the scale of Identity
 	started    time.Time
@@ -102,6 +108,9 @@ func (p *Process) Launch(timeout time.Duration) error {
 	c := p.c
 	attr := &os.ProcAttr{Dir: childDir(c.Dir), Env: append(c.Env[:len(c.Env):len(c.Env)], MarkVariable+"="+p.mark),
 		Files: p.child, Sys: apart}
+	if p.term != nil {
+		attr.Sys = onTerminal
+	}
 	begun := identityOf(os.Getpid()).Start
 	var err error
 	p.proc, err = p.launch(append([]string{c.Executable}, c.Args...), attr)
@@ -173,93 +182,6 @@ func launch(executable string, argv []string, attr *os.ProcAttr) (*os.Process, e
 	}
 }
 
-// pipes opens the child's three streams and keeps the other ends.
-func (p *Process) pipes() (child []*os.File, err error) {
-	defer func() {
-		if err != nil {
-			for _, f := range child {
-				_ = f.Close()
-			}
-			p.closePipes()
-		}
-	}()
-	if len(p.c.Stdin) == 0 {
-		null, err := os.Open(os.DevNull)
-		if err != nil {
-			return nil, err
-		}
-		child = append(child, null)
-	} else {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return nil, err
-		}
-		child, p.stdin = append(child, r), w
-	}
-	for i := range p.readers {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return child, err
-		}
-		child, p.readers[i] = append(child, w), r
-	}
-	return child, nil
-}
-
-func (p *Process) closePipes() {
-	for _, f := range []*os.File{p.stdin, p.readers[0], p.readers[1]} {
-		if f != nil {
-			_ = f.Close()
-		}
-	}
-}
-
-// follow starts what runs beside the child: its input, its output, its end.
-func (p *Process) follow() {
-	if p.stdin != nil {
-		go func() {
-			_, _ = p.stdin.Write(p.c.Stdin)
-			_ = p.stdin.Close()
-		}()
-	}
-	p.open.Store(int32(len(p.readers)))
-	for i, to := range []*Tail{p.c.Stdout, p.c.Stderr} {
-		tee := p.c.Tee
-		if i == 1 {
-			tee = nil
-		}
-		go func() {
-			drain(p.readers[i], to, tee, p.c.Notify)
-			if p.open.Add(-1) == 0 {
-				close(p.drained)
-			}
-		}()
-	}
-	go func() { waitExit(p.pid); close(p.exited) }()
-}
-
-var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
-
-func drain(from *os.File, to *Tail, tee func([]byte), notify func()) {
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	for {
-		n, err := from.Read(*buf)
-		if n > 0 {
-			to.Write((*buf)[:n])
-			if tee != nil {
-				tee((*buf)[:n])
-			}
-			if notify != nil {
-				notify()
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
 // Identity tells the child apart from a later process with the same pid.
 func (p *Process) Identity() Identity { return identityOf(p.pid) }
 
@@ -300,6 +222,9 @@ func (p *Process) Wait(ctx context.Context) Exit {
 // end asks the group to end and then makes it. The child is not collected before, so its
 // group id is still its own.
 func (p *Process) end() {
+	if p.term != nil {
+		_ = syscall.Kill(-p.pid, syscall.SIGHUP) // a shell on a terminal heeds nothing else
+	}
 	_ = syscall.Kill(-p.pid, syscall.SIGTERM)
 	if within(p.exited, termGrace) {
 		return
@@ -359,7 +284,11 @@ func (p *Process) settle(e *Exit, forced bool) {
 func (p *Process) match() matcher {
 	id := p.c.Mark
 	m := matcher{sessions: map[int]uint64{p.pid: 0}, marks: func(mark string) bool { return carries(mark, id) }}
-	if !within(p.drained, 0) {
+	switch {
+	case within(p.drained, 0):
+	case p.term != nil:
+		m.terminal = p.term
+	default:
 		m.pipes = pipeNames(p.readers[:])
 	}
 	switch {
