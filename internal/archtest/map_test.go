@@ -8,7 +8,7 @@ type entry struct {
 }
 
 // leaves are the packages that know nothing of WebCodex's domain; anyone may use them.
-var leaves = []string{"internal/fault", "internal/redact", "internal/relpath", "internal/token"}
+var leaves = []string{"internal/fault", "internal/patch", "internal/redact", "internal/relpath", "internal/token"}
 
 // importMap is the package map of docs/architecture.md. A package that is not on it fails the
 // test until it is, with the reason for it; one that is on it and gone fails too.
@@ -87,6 +87,7 @@ var importMap = map[string]entry{
 		[]string{"mcp", "commands/call", "eventlog", "eventlog/event", "projections/session"}},
 
 	"internal/fault":   {"error kinds and what a caller can do about them", nil},
+	"internal/patch":   {"unified diffs: read strictly, applied exactly", nil},
 	"internal/redact":  {"secrets out of stored and printed text", nil},
 	"internal/relpath": {"the form of a project-relative path, and every spelling of .git", nil},
 	"internal/token":   {"opaque texts that a caller gives back: sealed cursors, fingerprints, digests of keys", nil},

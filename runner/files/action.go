@@ -35,6 +35,7 @@ type replace struct {
 	at     place
 	before []byte
 	after  []byte
+	mode   fs.FileMode // its permissions then; 0: as they are
 	// temp has the new content first and, where the two were exchanged, the old one then;
 	// backup is the old one where they could not be.
 	temp, backup string
@@ -47,8 +48,11 @@ func (a *replace) note() stepNote {
 }
 
 func (a *replace) stage() (err error) {
-	mode := a.at.info.Mode().Perm()
-	a.mine, err = writeSide(a.at.dir, a.temp, a.after, &mode)
+	mode := a.mode
+	if mode == 0 {
+		mode = a.at.info.Mode().Perm()
+	}
+	a.mine, err = writeSide(a.at.dir, a.temp, a.after, exactly(mode))
 	return err
 }
 
@@ -79,7 +83,7 @@ func (a *replace) commitByLink() error {
 		return errMoved
 	case unsupported(err):
 		mode := a.at.info.Mode().Perm()
-		if _, err = writeSide(a.at.dir, a.backup, a.before, &mode); err == nil {
+		if _, err = writeSide(a.at.dir, a.backup, a.before, exactly(mode)); err == nil {
 			err = verify(a.at.dir, a.at.name, a.at.info)
 		}
 	}
@@ -138,6 +142,7 @@ type create struct {
 	tree    *tree
 	at      place
 	content []byte
+	mode    func(fs.FileMode) fs.FileMode // of the default permissions; nil: those
 	temp    string
 	mine    identity
 	made    []madeDir
@@ -152,7 +157,7 @@ func (a *create) stage() (err error) {
 	if err := a.tree.make(&a.at, &a.made); err != nil {
 		return err
 	}
-	a.mine, err = writeSide(a.at.dir, a.temp, a.content, nil)
+	a.mine, err = writeSide(a.at.dir, a.temp, a.content, a.mode)
 	return err
 }
 

@@ -232,7 +232,13 @@ func (pl *plan) load(where *place, content bool) ([]byte, string, error) {
 		return nil, "", badPath(reasonHardLink, nil)
 	case info.Mode()&0o222 == 0:
 		return nil, "", badPath(reasonReadOnly, nil)
-	case info.Size() > maxEditBytes:
+	}
+	return pl.content(f, info)
+}
+
+// content is the text of a file that is open.
+func (pl *plan) content(f io.Reader, info fs.FileInfo) ([]byte, string, error) {
+	if info.Size() > maxEditBytes {
 		return nil, "", badPath(reasonTooLarge, nil)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxEditBytes+1))

@@ -90,6 +90,16 @@ func (g *ground) git(args ...string) {
 	}
 }
 
+// output is what a program printed.
+func (g *ground) output(name string, args ...string) string {
+	g.t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = g.dir
+	out, err := cmd.Output()
+	g.must(err)
+	return string(out)
+}
+
 // snapshot is every name below the base with its kind, mode and content.
 func (g *ground) snapshot() map[string]string {
 	g.t.Helper()

@@ -42,6 +42,8 @@ func Register(r *runner.Runner) {
 	runner.Effect(r, wire.OpEditFiles, s.edit)
 	runner.Effect(r, wire.OpWriteFile, s.write)
 	runner.Effect(r, wire.OpDeleteFiles, s.remove)
+	runner.Read(r, wire.OpCheckPatch, s.checkPatch)
+	runner.Effect(r, wire.OpApplyPatch, s.applyPatch)
 }
 
 // exclusive locks a Project for a transaction until the returned function is called. The

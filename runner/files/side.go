@@ -91,15 +91,24 @@ func unsupported(err error) bool {
 	return false
 }
 
-// writeSide makes a synced file with this content next to a target and tells what it is.
-func writeSide(dir *os.Root, name string, data []byte, mode *fs.FileMode) (identity, error) {
+// exactly are these permissions, whatever the default ones are.
+func exactly(mode fs.FileMode) func(fs.FileMode) fs.FileMode {
+	return func(fs.FileMode) fs.FileMode { return mode }
+}
+
+// writeSide makes a synced file with this content next to a target and tells what it is. mode
+// gives its permissions from the default ones; nil: those.
+func writeSide(dir *os.Root, name string, data []byte, mode func(fs.FileMode) fs.FileMode) (identity, error) {
 	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return identity{}, err
 	}
 	_, err = f.Write(data)
 	if err == nil && mode != nil {
-		err = f.Chmod(*mode)
+		var info fs.FileInfo
+		if info, err = f.Stat(); err == nil {
+			err = f.Chmod(mode(info.Mode().Perm()))
+		}
 	}
 	if err == nil {
 		err = f.Sync()
