@@ -27,7 +27,7 @@ func newPruner(log *eventlog.Log, w *aggregate.Writer, m *models, p history.Poli
 	tombstones := func(_ context.Context, a event.Aggregate) (int, []byte, bool, error) { return m.tombstones.Carry(a) }
 	return history.NewPruner(history.Options{Log: log, Living: m.keeper, Ledger: m.kept, Writer: w, Policy: p, Pages: m.refs.Pages,
 		Beyond: m.sessions.Overflowed, Now: time.Now, Logger: logger, Rate: rate,
-		Carrier: history.NewCarrier(w, m.windows.Carry, m.sessions.Carry, m.known.Carry, m.tokens.Carry, m.refs.Carry, m.external.Carry, tombstones)})
+		Carrier: history.NewCarrier(w, m.windows.Carry, m.sessions.Carry, m.known.Carry, m.tokens.Carry, m.runners.Carry, m.refs.Carry, m.external.Carry, tombstones)})
 }
 
 // startHistory prunes while the server lives; the function ends it and waits.

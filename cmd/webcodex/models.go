@@ -26,6 +26,7 @@ type models struct {
 	sessions   *session.Store
 	known      *registered.Store
 	tokens     *principals.Tokens
+	runners    *principals.Runners // credentials of Runners in other processes
 	refs       *principals.Refs    // what ~sN and ~pN stand for
 	tombstones *removed.Tombstones // what is left of removed Sessions
 	external   *external.Reports   // what adapters outside report about Sessions
@@ -36,10 +37,10 @@ type models struct {
 // newModels makes them; the log opens the file when it holds the directory's lock. hot is how
 // many Sessions are expanded in memory.
 func newModels(dir string, hot int, logger *slog.Logger) *models {
-	m := &models{sessions: session.NewStore(), known: registered.NewStore(), tokens: principals.NewTokens(), refs: principals.NewRefs(),
+	m := &models{sessions: session.NewStore(), known: registered.NewStore(), tokens: principals.NewTokens(), runners: principals.NewRunners(), refs: principals.NewRefs(),
 		tombstones: removed.New(), external: external.New(), kept: kept.New(), windows: windows.New()}
 	m.keeper = state.New(state.Options{Path: filepath.Join(dir, stateFile), Fold: session.Shape(), Logger: logger,
-		Models: []state.Model{m.windows, m.known, m.tokens, m.tombstones, m.refs, m.external, m.kept, m.sessions.Model()}})
+		Models: []state.Model{m.windows, m.known, m.tokens, m.runners, m.tombstones, m.refs, m.external, m.kept, m.sessions.Model()}})
 	m.sessions.SetHotTarget(hot)
 	m.sessions.SetKeeper(m.keeper)
 	return m

@@ -153,6 +153,9 @@ func LogAggregate() Aggregate { return Aggregate{DomainLog, "main"} }
 // AccessAggregate holds the principals and their tokens.
 func AccessAggregate() Aggregate { return Aggregate{DomainAccess, "main"} }
 
+// RunnersAggregate holds the credentials of Runners in other processes.
+func RunnersAggregate() Aggregate { return Aggregate{DomainAccess, "runners"} }
+
 // RefsPage is how many ref numbers of one kind one aggregate holds: so its carried state
 // stays within one commit.
 const RefsPage = 1000
