@@ -66,7 +66,7 @@ func (r *Runner) read(ctx context.Context, q wire.Read) (reply wire.ReadReply) {
 			reply = wire.ReadReply{Fault: fault.New(fault.Internal, "the Runner failed inside")}
 		}
 	}()
-	p, f := r.fence(q.Fence)
+	p, f := r.fence(q.Op, q.Fence)
 	if f != nil {
 		return wire.ReadReply{Fault: f}
 	}

@@ -23,6 +23,13 @@ const (
 	maxObserveWait  = 60 * time.Second
 	maxTailLines    = 200
 	observeDebounce = 100 * time.Millisecond
+	// maxKnown bounds the Projects that are known by their ids, served or not.
+	maxKnown = 10_000
+	// maxProjectsFile bounds the projects file, maxAllowed the allowed roots; the file is looked at
+	// every watchEvery, and read when it has been the same for that long.
+	maxProjectsFile = 256 << 10
+	maxAllowed      = 64
+	watchEvery      = 500 * time.Millisecond
 	// maxClimb bounds the parents of a directory that are looked at: PATH_MAX allows no deeper one.
 	maxClimb = 1024
 	// maxReadTime bounds a read whatever the server asks.

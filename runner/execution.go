@@ -146,7 +146,7 @@ func (r *Runner) check(o wire.Offer) (*Project, *fault.Error) {
 	if !known || !info.Effect {
 		return nil, refusal("unknown_op", "the Runner knows no such effect")
 	}
-	p, f := r.fence(o.Fence)
+	p, f := r.fence(o.Op, o.Fence)
 	if f != nil {
 		return nil, f
 	}
@@ -168,10 +168,17 @@ func (r *Runner) check(o wire.Offer) (*Project, *fault.Error) {
 }
 
 // fence checks that a request means this life, a Project that is served, and the very root. The
-// Project that it gives is held.
-func (r *Runner) fence(f wire.Fence) (*Project, *fault.Error) {
+// Project that it gives is held. An op of the Runner itself has no Project, and gets a stand-in.
+func (r *Runner) fence(op wire.Op, f wire.Fence) (*Project, *fault.Error) {
 	if f.Client != r.o.Client || f.Instance != r.instance {
 		return nil, refusal("fence_instance", "the request was meant for another Runner life")
+	}
+	if op.OfRunner() {
+		if f.Project != "" || f.Root != "" {
+			return nil, refusal("fence_project", "the request is for the Runner and names a Project")
+		}
+		r.wide.hold()
+		return r.wide, nil
 	}
 	p, err := r.projects.find(f.Project)
 	if err != nil {

@@ -38,23 +38,46 @@ func (p *policy) allowedRoots() []string {
 // check refuses a directory that is not one of the allowed roots or below one, and one that
 // reaches our own directories. What does not exist yet lies where its nearest parent lies.
 func (p *policy) check(path string) error {
-	here, err := nearest(path)
+	here, whole, err := nearest(path)
 	if err != nil {
 		return err
 	}
 	dir, err := os.OpenRoot(here)
+	for err != nil && here != filepath.Dir(here) { // a file, or what may not be opened: its parent tells
+		here, whole = filepath.Dir(here), false
+		dir, err = os.OpenRoot(here)
+	}
 	if err != nil {
 		return fault.Wrap(err, fault.InvalidPath, "the directory cannot be opened").WithField("path").WithReason("unreadable")
 	}
 	defer dir.Close()
+	if whole {
+		return p.judge(dir)
+	}
+	return p.judgeIn(dir)
+}
+
+// judge is check for an opened directory.
+func (p *policy) judge(dir *os.Root) error {
 	if err := p.denied(dir); err != nil {
 		return err
 	}
-	_, err = p.within(dir)
+	_, err := p.within(dir)
 	return err
 }
 
-// within finds the allowed root that an opened directory is or lies in.
+// judgeIn is check for what may be made in an opened directory.
+func (p *policy) judgeIn(dir *os.Root) error {
+	for _, own := range p.deny {
+		if isIn(dir, own) {
+			return dataDirectory(nil)
+		}
+	}
+	_, err := p.within(dir)
+	return err
+}
+
+// within gives the allowed root that an opened directory is or lies in.
 func (p *policy) within(dir *os.Root) (string, error) {
 	for _, root := range p.allowedRoots() {
 		at, err := inodeAt(root)
@@ -74,43 +97,49 @@ func (p *policy) within(dir *os.Root) (string, error) {
 func (p *policy) denied(dir *os.Root) error {
 	at, err := inodeOf(dir)
 	for _, own := range p.deny {
-		if err != nil || meets(dir, at, own) {
-			return fault.Wrap(err, fault.InvalidPath, "this directory contains WebCodex's own data or settings, or lies in them").WithField("path").
-				WithReason("data_directory").WithNext("name a repository, or another data directory with --data")
+		if err != nil || holds(at, own) || isIn(dir, own) {
+			return dataDirectory(err)
 		}
 	}
 	return nil
 }
 
-// meets reports that an opened directory, which is at, holds one of ours or lies in it. What
-// cannot be looked at is not cleared.
-func meets(dir *os.Root, at inode, own string) bool {
-	real, err := nearest(own) // one that does not exist yet would be made there
-	if err != nil || isOrBelow(real, at) {
-		return true
-	}
-	now, err := inodeAt(own)
+func dataDirectory(err error) error {
+	return fault.Wrap(err, fault.InvalidPath, "this directory contains WebCodex's own data or settings, or lies in them").WithField("path").
+		WithReason("data_directory").WithNext("name a repository, or another data directory with --data")
+}
+
+// holds reports that the directory at is one of ours or holds it. One that does not exist yet
+// would be made in its nearest parent. What cannot be looked at is not cleared.
+func holds(at inode, own string) bool {
+	real, _, err := nearest(own)
+	return err != nil || isOrBelow(real, at)
+}
+
+// isIn reports that an opened directory is one of ours or lies in it.
+func isIn(dir *os.Root, own string) bool {
+	at, err := inodeAt(own)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	if err != nil {
 		return true
 	}
-	lies, err := liesIn(dir, now)
-	return lies || err != nil
+	in, err := liesIn(dir, at)
+	return in || err != nil
 }
 
 // nearest gives the directory at a path, or its nearest parent that exists, with symlinks
-// resolved.
-func nearest(path string) (string, error) {
+// resolved; whole tells that it is the path itself.
+func nearest(path string) (real string, whole bool, _ error) {
 	if strings.ContainsRune(path, 0) {
-		return "", fault.New(fault.InvalidPath, "a path has no NUL byte").WithField("path").WithReason("nul")
+		return "", false, fault.New(fault.InvalidPath, "a path has no NUL byte").WithField("path").WithReason("nul")
 	}
 	abs, err := filepath.Abs(path)
-	for err == nil {
+	for whole = true; err == nil; whole = false {
 		real, rerr := filepath.EvalSymlinks(abs)
 		if rerr == nil {
-			return real, nil
+			return real, whole, nil
 		}
 		if _, lerr := os.Lstat(abs); !errors.Is(rerr, fs.ErrNotExist) || lerr == nil {
 			err = rerr // a symlink to nothing leads anywhere
@@ -118,7 +147,7 @@ func nearest(path string) (string, error) {
 		}
 		abs = filepath.Dir(abs)
 	}
-	return "", fault.Wrap(err, fault.InvalidPath, "the directory cannot be found").WithField("path").WithReason("not_found")
+	return "", false, fault.Wrap(err, fault.InvalidPath, "the directory cannot be found").WithField("path").WithReason("not_found")
 }
 
 // liesIn reports that an opened directory is the directory at, or lies below it. It asks the
@@ -162,3 +191,54 @@ func climb(fd int, path string, at inode) (bool, error) {
 
 // errClimb says that the parents of a directory could not be looked at, or had no end.
 var errClimb = errors.New("the parents of a directory could not be looked at")
+
+func realDir(path string) (string, error) {
+	bad := func(err error, reason, text string) error {
+		return fault.Wrap(err, fault.InvalidPath, "%s", text).WithField("path").WithReason(reason)
+	}
+	if strings.ContainsRune(path, 0) {
+		return "", bad(nil, "nul", "a path has no NUL byte")
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", bad(err, "not_found", "the directory cannot be found")
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", bad(err, "not_found", "the directory does not exist")
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", bad(err, "not_found", "the directory does not exist")
+	}
+	if !info.IsDir() {
+		return "", bad(nil, "not_directory", "a Project is a directory")
+	}
+	return real, nil
+}
+
+func inodeOf(root *os.Root) (inode, error) {
+	d, err := root.Open(".")
+	if err != nil {
+		return inode{}, err
+	}
+	defer d.Close()
+	return bornAt(int(d.Fd()))
+}
+
+func bornOf(path string) (inode, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return inode{}, err
+	}
+	defer root.Close()
+	return inodeOf(root)
+}
+
+func inodeAt(path string) (inode, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return inode{}, err
+	}
+	return inode{Device: uint64(st.Dev), Inode: st.Ino}, nil
+}

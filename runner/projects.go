@@ -12,10 +12,9 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/runner/wire"
 )
 
 // rootForm is hashed into every root fingerprint (shapes.md 2).
@@ -31,10 +30,13 @@ type inode struct {
 
 // known is a Project that was added once. It keeps its id whatever happens to its path.
 type known struct {
-	Random string `json:"random"` // 32 hex digits
-	Name   string `json:"name"`   // folder name at the first time: the id's slug comes from it
-	Path   string `json:"path"`   // where it was last seen
-	At     inode  `json:"at"`     // as registered: the fingerprint is made of it
+	Random string `json:"random"`          // 32 hex digits
+	Name   string `json:"name"`            // folder name at the first time: the id's slug comes from it
+	Path   string `json:"path"`            // where it was last seen
+	At     inode  `json:"at"`              // as registered: the fingerprint is made of it
+	Title  string `json:"title,omitempty"` // what a caller called it; empty: the folder's name
+	// Kept tells that a caller registered it: each life serves it again, where that is allowed.
+	Kept bool `json:"kept,omitempty"`
 }
 
 func (k known) id() event.ProjectID {
@@ -59,7 +61,17 @@ func (k known) is(path string, at inode) bool {
 type served struct {
 	project *Project
 	at      inode
+	by      source
 }
+
+// source is who wants a Project served; it is as long as anybody does.
+type source uint8
+
+const (
+	bySelf   source = 1 << iota // the owner, for this life (AddProject)
+	byFile                      // the owner, in the projects file
+	byCaller                    // a caller, for good: it is kept
+)
 
 // registry is the Projects of a Runner: all it ever knew, and those it serves.
 type registry struct {
@@ -67,14 +79,17 @@ type registry struct {
 	policy *policy
 	// prepare is done with a Project before it can be found.
 	prepare []func(*Project)
+	// added is told of a Project once it can be found.
+	added []func(*Project)
 
 	mu     sync.RWMutex
 	known  []known
 	served map[event.ProjectID]*served
+	full   int // as many are served at most
 }
 
 func openRegistry(dir string, deny []string) (*registry, error) {
-	g := &registry{dir: dir, policy: &policy{deny: append([]string{dir}, deny...)}, served: map[event.ProjectID]*served{}}
+	g := &registry{dir: dir, policy: &policy{deny: append([]string{dir}, deny...)}, served: map[event.ProjectID]*served{}, full: wire.MaxProjects}
 	b, err := os.ReadFile(g.file())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -95,67 +110,215 @@ func openRegistry(dir string, deny []string) (*registry, error) {
 
 func (g *registry) file() string { return filepath.Join(g.dir, "projects.json") }
 
-// add serves a directory; adding it again gives the same Project.
-func (g *registry) add(path string) (*Project, error) {
-	real, err := realDir(path)
+// wish is a directory that somebody wants served.
+type wish struct {
+	path  string
+	title string // empty: as before
+	by    source
+}
+
+// add serves a directory; adding it again gives the same Project. fresh tells that it was not
+// served before.
+func (g *registry) add(w wish) (p *Project, fresh bool, err error) {
+	real, err := realDir(w.path)
 	if err != nil {
-		return nil, err
+		if w.by == byCaller {
+			err = g.hide(w.path, err)
+		}
+		return nil, false, err
 	}
 	root, err := os.OpenRoot(real)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.InvalidPath, "the Project's directory cannot be opened").WithField("path").WithReason("unreadable")
+		return nil, false, fault.Wrap(err, fault.InvalidPath, "the Project's directory cannot be opened").WithField("path").WithReason("unreadable")
 	}
-	p, err := g.admit(real, root)
+	p, fresh, err = g.admit(w, real, root)
 	if err != nil || p.Root != root {
 		_ = root.Close()
 	}
-	return p, err
+	return p, fresh, err
 }
 
-func (g *registry) admit(real string, root *os.Root) (*Project, error) {
+// hide keeps from a caller what is there outside of the allowed roots.
+func (g *registry) hide(path string, err error) error {
+	if outside := g.policy.check(path); outside != nil {
+		return outside
+	}
+	return err
+}
+
+// again serves a kept Project if it is still the directory it was, and lies where callers may
+// have Projects.
+func (g *registry) again(k known) error {
+	real, err := realDir(k.Path)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		return fault.Wrap(err, fault.InvalidPath, "the Project's directory cannot be opened").WithReason("unreadable")
+	}
+	at, err := inodeOf(root)
+	if err == nil && !k.is(real, at) {
+		err = fault.New(fault.InvalidPath, "another directory lies there now").WithReason("root_changed")
+	}
+	if err == nil {
+		err = g.policy.judge(root)
+	}
+	if cerr := root.Close(); err == nil && cerr == nil {
+		_, _, err = g.add(wish{path: real, by: byCaller})
+	}
+	return err
+}
+
+func (g *registry) admit(w wish, real string, root *os.Root) (_ *Project, fresh bool, _ error) {
 	at, err := inodeOf(root)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.InvalidPath, "the Project's directory cannot be looked at").WithField("path")
+		return nil, false, fault.Wrap(err, fault.InvalidPath, "the Project's directory cannot be looked at").WithField("path")
 	}
 	if err := g.policy.denied(root); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	k, err := g.remember(real, at)
+	if w.by == byCaller {
+		if _, err := g.policy.within(root); err != nil {
+			if s := g.at(real, at); s != nil {
+				return s.project, false, nil // the owner's: it is served, and not kept
+			}
+			return nil, false, err
+		}
+	}
+	if s := g.at(real, at); s == nil && len(g.served) >= g.full {
+		return nil, false, fault.New(fault.CapacityReached, "the Runner serves %d Projects, and no more", g.full).
+			WithNext("unregister one that is not needed")
+	}
+	k, err := g.remember(w, real, at)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if s := g.served[k.id()]; s != nil {
-		return s.project, nil
+		s.by |= w.by
+		return s.project, false, nil
 	}
 	_, gitErr := root.Lstat(".git")
-	p := &Project{ID: k.id(), Name: filepath.Base(real), Path: real, Root: root, Fingerprint: k.fingerprint(), Git: gitErr == nil}
+	p := &Project{ID: k.id(), Name: k.Title, Path: real, Root: root, Fingerprint: k.fingerprint(), Git: gitErr == nil}
+	if p.Name == "" {
+		p.Name = filepath.Base(real)
+	}
 	for _, do := range g.prepare {
 		do(p)
 	}
-	g.served[p.ID] = &served{project: p, at: at}
-	return p, nil
+	g.served[p.ID] = &served{project: p, at: at, by: w.by}
+	return p, true, nil
+}
+
+// servedAt gives the served Project whose root a directory is; nil: none.
+func (g *registry) servedAt(real string, at inode) *Project {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if s := g.at(real, at); s != nil {
+		return s.project
+	}
+	return nil
+}
+
+// at is the served Project whose root a directory is; nil: none.
+func (g *registry) at(path string, at inode) *served {
+	for _, k := range g.known {
+		if k.is(path, at) {
+			return g.served[k.id()]
+		}
+	}
+	return nil
 }
 
 // remember finds or makes the stored identity and keeps its path current.
-func (g *registry) remember(path string, at inode) (known, error) {
+func (g *registry) remember(w wish, path string, at inode) (known, error) {
+	kept := w.by == byCaller
 	for i := range g.known {
-		if k := &g.known[i]; k.is(path, at) {
-			if k.Path == path {
-				return *k, nil
-			}
-			k.Path = path
-			return *k, g.save()
+		k := &g.known[i]
+		if !k.is(path, at) {
+			continue
 		}
+		old := *k
+		k.Path, k.Kept = path, k.Kept || kept
+		if w.title != "" {
+			k.Title = w.title
+		}
+		if *k == old {
+			return old, nil
+		}
+		if err := g.save(); err != nil {
+			*k = old
+			return known{}, err
+		}
+		return *k, nil
 	}
-	k := known{Random: event.NewNonce(), Name: filepath.Base(path), Path: path, At: at}
+	if kept && len(g.known) >= maxKnown {
+		return known{}, fault.New(fault.CapacityReached, "the Runner knows %d Projects, and keeps no more", maxKnown)
+	}
+	k := known{Random: event.NewNonce(), Name: filepath.Base(path), Path: path, At: at, Title: w.title, Kept: kept}
 	g.known = append(g.known, k)
 	if err := g.save(); err != nil {
 		g.known = g.known[:len(g.known)-1]
 		return known{}, err
 	}
 	return k, nil
+}
+
+// forsake notes that some want a Project served no longer. It gives the Project if nobody else
+// wants it now: it is not served any more. What it is known by stays.
+func (g *registry) forsake(id event.ProjectID, by source) *Project {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.served[id]
+	if s == nil {
+		return nil
+	}
+	if s.by &^= by; s.by != 0 {
+		return nil
+	}
+	delete(g.served, id)
+	return s.project
+}
+
+// release keeps a Project for later lives no longer.
+func (g *registry) release(id event.ProjectID) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.known {
+		if k := &g.known[i]; k.id() == id && k.Kept {
+			k.Kept = false
+			if err := g.save(); err != nil {
+				k.Kept = true
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wants tells who wants a Project served.
+func (g *registry) wants(id event.ProjectID) source {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if s := g.served[id]; s != nil {
+		return s.by
+	}
+	return 0
+}
+
+// kept lists where the Projects were last seen that callers have registered.
+func (g *registry) kept() []known {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	var out []known
+	for _, k := range g.known {
+		if k.Kept {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 func (g *registry) save() error {
@@ -180,23 +343,11 @@ func (g *registry) find(id event.ProjectID) (*Project, error) {
 	}
 	if now, err := inodeAt(s.project.Path); err != nil || now.Inode != s.at.Inode || now.Device != s.at.Device {
 		return nil, fault.New(fault.RunnerRefused, "the Project's directory was moved or replaced").WithReason("root_changed").
-			WithNext("add the Project again with webcodex up")
+			WithNext("register the directory again, or add it with webcodex up")
 	}
 	if !s.project.hold() {
 		return nil, fault.New(fault.UnknownProject, "the Runner serves no such Project")
 	}
-	return s.project, nil
-}
-
-// remove serves a Project no longer; what it is known by stays.
-func (g *registry) remove(id event.ProjectID) (*Project, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s := g.served[id]
-	if s == nil {
-		return nil, fault.New(fault.UnknownProject, "the Runner serves no such Project")
-	}
-	delete(g.served, id)
 	return s.project, nil
 }
 
@@ -217,48 +368,6 @@ func (g *registry) close() {
 		s.project.leave()
 	}
 	g.served = map[event.ProjectID]*served{}
-}
-
-func realDir(path string) (string, error) {
-	bad := func(err error, reason, text string) error {
-		return fault.Wrap(err, fault.InvalidPath, "%s", text).WithField("path").WithReason(reason)
-	}
-	if strings.ContainsRune(path, 0) {
-		return "", bad(nil, "nul", "a path has no NUL byte")
-	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", bad(err, "not_found", "the directory cannot be found")
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return "", bad(err, "not_found", "the directory does not exist")
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return "", bad(err, "not_found", "the directory does not exist")
-	}
-	if !info.IsDir() {
-		return "", bad(nil, "not_directory", "a Project is a directory")
-	}
-	return real, nil
-}
-
-func inodeOf(root *os.Root) (inode, error) {
-	d, err := root.Open(".")
-	if err != nil {
-		return inode{}, err
-	}
-	defer d.Close()
-	return bornAt(int(d.Fd()))
-}
-
-func inodeAt(path string) (inode, error) {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return inode{}, err
-	}
-	return inode{Device: uint64(st.Dev), Inode: st.Ino}, nil
 }
 
 // slug is the readable part of a Project id: at most 40 of [a-z0-9-]. Names that fall

@@ -66,7 +66,7 @@ func TestProjectIdentity(t *testing.T) {
 	}
 	add := func(g *registry, path string) *Project {
 		t.Helper()
-		p, err := g.add(path)
+		p, _, err := g.add(wish{path: path, by: bySelf})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestReplacedRootIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := mkdir(t, t.TempDir(), "p")
-	p, err := g.add(path)
+	p, _, err := g.add(wish{path: path, by: bySelf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,11 +158,11 @@ func TestRootsWithOurDataAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{base, filepath.Join(base, "home"), link, data, inside, filepath.Join(link, "data", "runner"), "/"} {
-		if _, err := g.add(path); fault.KindOf(err) != fault.InvalidPath || fault.As(err).Reason != "data_directory" {
+		if _, _, err := g.add(wish{path: path, by: bySelf}); fault.KindOf(err) != fault.InvalidPath || fault.As(err).Reason != "data_directory" {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := g.add(mkdir(t, base, "home", "data-sibling")); err != nil {
+	if _, _, err := g.add(wish{path: mkdir(t, base, "home", "data-sibling"), by: bySelf}); err != nil {
 		t.Errorf("a sibling with the same prefix: %v", err)
 	}
 	file := filepath.Join(base, "file")
@@ -170,7 +170,7 @@ func TestRootsWithOurDataAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, reason := range map[string]string{file: "not_directory", filepath.Join(base, "nothing"): "not_found", "a\x00b": "nul"} {
-		if _, err := g.add(path); fault.KindOf(err) != fault.InvalidPath || fault.As(err).Reason != reason {
+		if _, _, err := g.add(wish{path: path, by: bySelf}); fault.KindOf(err) != fault.InvalidPath || fault.As(err).Reason != reason {
 			t.Errorf("%q: %v", path, err)
 		}
 	}

@@ -33,6 +33,9 @@ type Options struct {
 	// AllowedRoots lists the directories below which callers may have Projects (Allowed). Empty:
 	// there are only those that the owner names (AddProject).
 	AllowedRoots []string
+	// ProjectsFile is the owner's file of further allowed roots and of Projects; it is followed while
+	// the Runner serves. Empty: there is none.
+	ProjectsFile string
 	// Client names this Runner.
 	Client event.ClientID
 	// Build is the program's version, for people.
@@ -75,6 +78,8 @@ type Runner struct {
 	owed     map[event.ExecutionID]wire.Result // ends of an earlier life, not yet acknowledged
 
 	removed []func(event.ProjectID)
+	wide    *Project // stands where an op has no Project
+	trouble string   // what the owner should look at; empty: nothing
 }
 
 // server is what an execution needs of the link. It is the seam through which tests drop,
@@ -133,6 +138,8 @@ func New(o Options) (*Runner, error) {
 		_ = j.close()
 		return nil, fault.Wrap(err, fault.Unavailable, "the Runner's directory cannot be used")
 	}
+	r.wide = &Project{}
+	r.registerOwn()
 	Read(r, wire.OpObserveJobs, r.observeJobs)
 	return r, nil
 }
@@ -173,6 +180,7 @@ func (r *Runner) Serve(ctx context.Context, nc *client.Conn) error {
 	r.link, r.announce = link, link.Announce
 	r.mu.Unlock()
 	linkCtx, unlink := context.WithCancel(context.WithoutCancel(ctx))
+	defer r.stand(linkCtx)()
 	defer unlink()
 	stop := context.AfterFunc(ctx, func() {
 		r.drain()
@@ -238,9 +246,12 @@ func (r *Runner) hello() wire.Hello {
 		Generation: now.Generation, Boot: now.Boot, Jobs: r.journal.unsettled(wire.MaxInventory)}
 	for _, p := range r.Projects() {
 		if len(h.Projects) < wire.MaxProjects {
-			h.Projects = append(h.Projects, wire.Project{ID: p.ID, Name: p.Name, Root: p.Fingerprint, Git: p.Git})
+			h.Projects = append(h.Projects, announced(p))
 		}
 	}
+	r.mu.Lock()
+	h.Trouble = r.trouble
+	r.mu.Unlock()
 	return h
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
 )
 
 // Allowed refuses a path that no Project of a caller may have: one outside the allowed roots, and
@@ -18,7 +19,7 @@ func (r *Runner) Allowed(path string) error { return r.projects.policy.check(pat
 // kept in Options.Dir: adding it again, by any path that leads to it, gives the same Project.
 // Errors: invalid_path with reason not_found, not_directory, data_directory.
 func (r *Runner) AddProject(path string) (*Project, error) {
-	p, err := r.projects.add(path)
+	p, _, err := r.projects.add(wish{path: path, by: bySelf})
 	if err != nil {
 		return nil, err
 	}
@@ -26,20 +27,41 @@ func (r *Runner) AddProject(path string) (*Project, error) {
 	return p, nil
 }
 
-// RemoveProject serves a Project no longer: nothing new of it is taken, what runs of it is ended,
-// and who asked for it (OnProjectRemoved) releases what else is kept for it. Its id stays known,
-// so adding the directory again gives the same Project. Error: unknown_project.
+// RemoveProject serves a Project no longer, whoever wanted it served: nothing new of it is taken,
+// what runs of it is ended, and who asked for it (OnProjectRemoved) releases what else is kept for
+// it. Its id stays known, so adding the directory again gives the same Project. Error:
+// unknown_project.
 func (r *Runner) RemoveProject(id event.ProjectID) error {
-	p, err := r.projects.remove(id)
-	if err != nil {
+	if r.projects.wants(id) == 0 {
+		return fault.New(fault.UnknownProject, "the Runner serves no such Project")
+	}
+	if err := r.projects.release(id); err != nil {
 		return err
 	}
+	r.forsake(id, bySelf|byFile|byCaller)
+	return nil
+}
+
+// forsake serves a Project no longer for some who wanted it. If it was the last of them it gives
+// the executions that are being ended.
+func (r *Runner) forsake(id event.ProjectID, by source) []*execution {
+	p := r.projects.forsake(id, by)
+	if p == nil {
+		return nil
+	}
 	p.leave()
+	var ending []*execution
 	r.mu.Lock()
 	for _, e := range r.execs {
-		if e.project == p {
-			e.stop(reasonRemoved)
+		if e.project != p {
+			continue
 		}
+		e.mu.Lock()
+		if e.result == nil {
+			ending = append(ending, e)
+		}
+		e.mu.Unlock()
+		e.stop(reasonRemoved)
 	}
 	hooks := r.removed
 	r.mu.Unlock()
@@ -47,7 +69,7 @@ func (r *Runner) RemoveProject(id event.ProjectID) error {
 		release(id)
 	}
 	r.sayHello()
-	return nil
+	return ending
 }
 
 // OnProjectRemoved registers what releases the processes that are kept for a Project: shells and

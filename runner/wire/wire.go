@@ -67,6 +67,8 @@ type Hello struct {
 	Generation   string           `json:"generation"` // of the journal
 	Boot         string           `json:"boot"`
 	Jobs         []JobSummary     `json:"jobs"` // every execution not yet settled
+	// Trouble is what the Runner's owner should look at (TroubleProjectsFile); empty: nothing.
+	Trouble string `json:"trouble,omitempty"`
 	// Listening tells that the Runner hears requests: it does so only after it was accepted.
 	Listening bool `json:"listening"`
 }
