@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -29,6 +30,9 @@ type Command struct {
 	// OnWaiting is told when what runs on the terminal begins or ceases to wait for input; may be
 	// nil. It must be quick.
 	OnWaiting func(waiting bool)
+	// Files are further descriptors of the child, from 3 on. The caller keeps them open until it is
+	// launched, and closes its own ends.
+	Files []*os.File
 	// Timeout ends the execution; 0: none.
 	Timeout time.Duration
 	// Stdout and Stderr receive what the child writes.
@@ -72,6 +76,9 @@ type Process struct {
 	drained    chan struct{} // both output streams have ended
 	readers    [2]*os.File
 	stdin      *os.File
+
+	one       sync.Mutex
+	collected bool // the child's status was taken: its number is free
 }
 
 // Start prepares and launches a child. The error is a *SpawnError: nothing runs then.
@@ -107,7 +114,7 @@ func (p *Process) Launch(timeout time.Duration) error {
 	p.c.Timeout = timeout
 	c := p.c
 	attr := &os.ProcAttr{Dir: childDir(c.Dir), Env: append(c.Env[:len(c.Env):len(c.Env)], MarkVariable+"="+p.mark),
-		Files: p.child, Sys: apart}
+		Files: append(p.child[:len(p.child):len(p.child)], c.Files...), Sys: apart}
 	if p.term != nil {
 		attr.Sys = onTerminal
 	}
@@ -219,6 +226,14 @@ func (p *Process) Wait(ctx context.Context) Exit {
 	return e
 }
 
+// Signal sends a signal to the child and its group. It is false once the child was collected: the
+// number may be another's then.
+func (p *Process) Signal(s syscall.Signal) bool {
+	p.one.Lock()
+	defer p.one.Unlock()
+	return !p.collected && syscall.Kill(-p.pid, s) == nil
+}
+
 // end asks the group to end and then makes it. The child is not collected before, so its
 // group id is still its own.
 func (p *Process) end() {
@@ -242,7 +257,10 @@ func (p *Process) reap(e *Exit) {
 		go func() { <-p.exited; _, _ = p.proc.Wait() }()
 		return
 	}
+	p.one.Lock()
 	state, err := p.proc.Wait()
+	p.collected = true
+	p.one.Unlock()
 	if err != nil {
 		return
 	}
