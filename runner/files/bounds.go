@@ -22,6 +22,8 @@ const (
 	// is read of one: 64 paths take less.
 	maxNotes     = 256
 	maxNoteBytes = 1 << 20
+	// maxPatchConflicts is how many places of a patch that do not fit are listed.
+	maxPatchConflicts = 50
 	// maxTransaction is the bytes that one transaction holds in memory.
 	maxTransaction = 24 << 20
 	// maxSearchBytes is the largest file that is searched; larger ones make a count incomplete.
@@ -44,4 +46,6 @@ const (
 	ripgrepTimeout = 20 * time.Second
 	// ripgrepAbove is the number of files that makes ripgrep worth a process.
 	ripgrepAbove = 200
+	// indexEntryBytes is about what a file takes in git's index.
+	indexEntryBytes = 80
 )

@@ -25,44 +25,95 @@ var findRipgrep = sync.OnceValue(func() string {
 	return path
 })
 
-// narrow asks ripgrep which of files can hold a match, and keeps those it has not looked at.
+// narrowing is a question to ripgrep that may be asked before the files are listed: which files
+// below base can hold a match.
+type narrowing struct {
+	ctx     context.Context
+	program string
+	root    *os.Root
+	base    string
+	p       *pattern
+
+	begun bool
+	stop  context.CancelFunc
+	done  chan struct{}
+	// looked are the files that ripgrep saw, hits those with a match; known tells that both are.
+	looked, hits map[string]bool
+	known        bool
+}
+
+// early asks before the files are listed where the index of git is so large that it will be worth
+// it: the two then take their time together.
+func (n *narrowing) early() {
+	if info, err := n.root.Lstat(".git/index"); err == nil && info.Mode().IsRegular() && info.Size() >= ripgrepAbove*indexEntryBytes {
+		n.begin()
+	}
+}
+
+func (n *narrowing) begin() {
+	if n.begun || n.program == "" || len(n.p.needed) == 0 {
+		return
+	}
+	ctx, stop := context.WithTimeout(n.ctx, ripgrepTimeout)
+	n.begun, n.stop, n.done = true, stop, make(chan struct{})
+	go func() {
+		defer close(n.done)
+		n.ask(ctx)
+	}()
+}
+
+// close ends what was asked in vain.
+func (n *narrowing) close() {
+	if n.begun {
+		n.stop()
+		<-n.done
+	}
+}
+
+// keep is what of files can hold a match: what ripgrep found, and what it has not looked at.
 // Its word decides no match and opens no file: each candidate is opened and searched by us,
 // so that nothing it may have been led to is shown. It is false where ripgrep was of no use.
-func narrow(ctx context.Context, program string, root *os.Root, files []string, base string, p *pattern) ([]string, bool) {
-	if program == "" || len(files) < ripgrepAbove || len(p.needed) == 0 {
+func (n *narrowing) keep(files []string) ([]string, bool) {
+	if len(files) < ripgrepAbove {
 		return nil, false
 	}
-	dir, err := root.Open(".")
-	if err != nil {
+	n.begin()
+	if !n.begun {
 		return nil, false
 	}
-	defer dir.Close()
-	ctx, stop := context.WithTimeout(ctx, ripgrepTimeout)
-	defer stop()
-	find := []string{"--files-with-matches", "--fixed-strings"}
-	if p.fold {
-		find = append(find, "--ignore-case")
-	}
-	for _, text := range p.needed {
-		find = append(find, "--regexp="+text)
-	}
-	where := "./" + base
-	var looked, hits map[string]bool
-	var lookErr, hitErr error
-	var wg sync.WaitGroup
-	wg.Go(func() { looked, lookErr = ripgrep(ctx, program, dir, append([]string{"--files"}, "--", where)) })
-	wg.Go(func() { hits, hitErr = ripgrep(ctx, program, dir, append(find, "--", where)) })
-	wg.Wait()
-	if lookErr != nil || hitErr != nil {
+	<-n.done
+	if !n.known {
 		return nil, false
 	}
 	var out []string
 	for _, f := range files {
-		if hits[f] || !looked[f] {
+		if n.hits[f] || !n.looked[f] {
 			out = append(out, f)
 		}
 	}
 	return out, true
+}
+
+func (n *narrowing) ask(ctx context.Context) {
+	dir, err := n.root.Open(".")
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	find := []string{"--files-with-matches", "--fixed-strings"}
+	if n.p.fold {
+		find = append(find, "--ignore-case")
+	}
+	for _, text := range n.p.needed {
+		find = append(find, "--regexp="+text)
+	}
+	where := "./" + n.base
+	var lookErr, hitErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { n.looked, lookErr = ripgrep(ctx, n.program, dir, append([]string{"--files"}, "--", where)) })
+	wg.Go(func() { n.hits, hitErr = ripgrep(ctx, n.program, dir, append(find, "--", where)) })
+	wg.Wait()
+	n.known = lookErr == nil && hitErr == nil
 }
 
 // ripgrepFlags leave it no configuration, no links to follow and nothing to run.

@@ -70,9 +70,18 @@ func (s *service) query(ctx context.Context, l *listing, q wire.SearchQuery, bud
 	defer stop()
 	t := newTree(l.p.Root)
 	defer t.close()
-	found, base, all, err := filesOf(ctx, l, t, q.Path)
+	at, err := placeOf(t, q.Path)
 	if err != nil {
 		return wire.SearchResult{}, 0, err
+	}
+	rg := &narrowing{ctx: ctx, program: s.ripgrep(), root: l.p.Root, base: at.base, p: p}
+	defer rg.close()
+	found, all := at.one, true
+	if found == nil {
+		rg.early()
+		if found, all, err = l.under(ctx, t, at.base); err != nil {
+			return wire.SearchResult{}, 0, err
+		}
 	}
 	files := make([]string, 0, len(found))
 	for _, f := range found {
@@ -82,7 +91,7 @@ func (s *service) query(ctx context.Context, l *listing, q wire.SearchQuery, bud
 	}
 	r := &gathering{q: clampQuery(q), budget: budget, result: wire.SearchResult{Matches: []wire.SearchMatch{},
 		Backend: wire.BackendNative, CountComplete: true}}
-	if some, ok := narrow(ctx, s.ripgrep(), l.p.Root, files, base, p); ok {
+	if some, ok := rg.keep(files); ok {
 		files, r.result.Backend = some, wire.BackendRipgrep
 	}
 	r.run(ctx, l, p, files)
@@ -92,30 +101,31 @@ func (s *service) query(ctx context.Context, l *listing, q wire.SearchQuery, bud
 	return r.result, r.used, nil
 }
 
-// filesOf resolves the path of a query to the files below it.
-func filesOf(ctx context.Context, l *listing, t *tree, path string) (files []string, base string, all bool, err error) {
+// searched is what the path of a query names: one file, or the directory base.
+type searched struct {
+	one  []string
+	base string
+}
+
+func placeOf(t *tree, path string) (searched, error) {
 	parts, err := relpath.Split(path)
 	if err != nil {
-		return nil, "", false, err
+		return searched{}, err
 	}
 	if len(parts) > 0 {
 		p, err := t.find(parts, finding{follow: true})
 		if err != nil {
-			return nil, "", false, err
+			return searched{}, err
 		}
 		switch {
 		case p.info.Mode().IsRegular():
-			return []string{p.path}, p.path, true, nil
+			return searched{one: []string{p.path}, base: p.path}, nil
 		case !p.info.IsDir():
-			return nil, "", false, badPath(reasonNotRegular, nil)
+			return searched{}, badPath(reasonNotRegular, nil)
 		}
 	}
-	_, base, err = t.directory(parts)
-	if err != nil {
-		return nil, "", false, err
-	}
-	files, all, err = l.under(ctx, t, base)
-	return files, base, all, err
+	_, base, err := t.directory(parts)
+	return searched{base: base}, err
 }
 
 func clampQuery(q wire.SearchQuery) wire.SearchQuery {
