@@ -7,11 +7,22 @@ import (
 )
 
 const (
-	// maxRunning bounds the effects in progress at once.
+	// maxRunning bounds the effects in progress at once that somebody waits for, or has waited for.
 	maxRunning = 64
+	// maxQueued bounds the Jobs that wait for a slot.
+	maxQueued = 1000
 	// keptEnded is how many ended executions keep their output for observers; they are at most
 	// 128 KiB each.
 	keptEnded = 256
+	// keptJobs and keptJobBytes are the same for Jobs: at least the newest MaxJobs keep their logs,
+	// which are the last jobBytes of each stream.
+	keptJobs     = 1000
+	keptJobBytes = MaxJobs * 2 * jobBytes
+	jobBytes     = 256 << 10
+	// minLogBytes and maxLogBytes bound a page of a stream, maxLogLines the lines of its end.
+	minLogBytes = 4
+	maxLogBytes = 20_000
+	maxLogLines = 500
 	// drainTime is how long a stopping Runner takes to end what runs and tell the server.
 	drainTime = 5 * time.Second
 	// resultRetry and resultRetryMax are the pauses between two tellings of one result.
@@ -38,7 +49,7 @@ const (
 	// maxUnsettled bounds the executions whose end the server has not acknowledged, which the
 	// journal keeps whatever their number: beyond it nothing new is taken. With those that are
 	// accepted at the same moment they still fit into one inventory.
-	maxUnsettled = wire.MaxInventory - maxRunning
+	maxUnsettled = wire.MaxInventory - maxRunning - MaxJobs
 	// keptEnds is how many acknowledged ends the journal keeps at least, keptBytes what they may
 	// take; twice as many, or a file of compactBytes, make it forget the older ones.
 	keptEnds     = 4096

@@ -29,9 +29,14 @@ type execution struct {
 	stop    context.CancelCauseFunc
 
 	stdout, stderr *proc.Tail
+	now            func() time.Time
+	accepted       time.Time
+	turn           chan struct{} // of a Job: closed when it has a slot
+	done           chan struct{} // closed at its end
 
 	mu      sync.Mutex
 	state   wire.JournalState
+	started time.Time // zero until then
 	result  *wire.Result
 	version int           // of the state, for observers
 	changed chan struct{} // closed at the next change; nil: nobody waits
@@ -59,8 +64,9 @@ func (r *Runner) offer(link context.Context, o wire.Offer) wire.OfferReply {
 			return first
 		}
 	}
+	e := r.execution(link, o, p)
 	if f == nil {
-		f = r.reserve()
+		f = r.reserve(e)
 	}
 	if f != nil {
 		if p != nil {
@@ -68,11 +74,10 @@ func (r *Runner) offer(link context.Context, o wire.Offer) wire.OfferReply {
 		}
 		return r.refuse(o, f)
 	}
-	e := &execution{offer: o, project: p, state: wire.JAccepted, stdout: proc.NewTail(proc.KeptBytes), stderr: proc.NewTail(proc.KeptBytes)}
-	e.ctx, e.stop = context.WithCancelCause(context.WithoutCancel(link))
-	err := r.journal.step(record{ID: o.ID, State: wire.JAccepted, Digest: o.Digest, Instance: r.instance, Key: o.Key, Payload: o.Payload}, false)
+	err := r.journal.step(record{ID: o.ID, State: wire.JAccepted, Digest: o.Digest, Instance: r.instance, Project: p.ID, Key: o.Key, Payload: o.Payload}, false)
 	if err != nil {
-		r.release()
+		r.release(e)
+		r.work.Done()
 		p.drop()
 		if first, ok := r.repeat(o); ok {
 			return first
@@ -195,8 +200,8 @@ func refusal(reason, text string) *fault.Error {
 	return fault.New(fault.RunnerRefused, "%s", text).WithReason(reason)
 }
 
-// reserve takes a place for one more effect and counts it as work.
-func (r *Runner) reserve() *fault.Error {
+// reserve takes a place for one more effect, a Job's in the queue, and counts it as work.
+func (r *Runner) reserve(e *execution) *fault.Error {
 	if n := r.journal.owing(); n >= maxUnsettled {
 		return fault.New(fault.TooManyCalls, "the ends of %d executions wait until the server has recorded them", n).
 			WithNext("call again shortly")
@@ -205,6 +210,13 @@ func (r *Runner) reserve() *fault.Error {
 	defer r.mu.Unlock()
 	if r.stopping {
 		return fault.New(fault.ShuttingDown, "the Runner is stopping")
+	}
+	if e.offer.Bounds.Job {
+		f := r.queue.enter(e)
+		if f == nil {
+			r.work.Add(1)
+		}
+		return f
 	}
 	select {
 	case r.running <- struct{}{}:
@@ -215,9 +227,13 @@ func (r *Runner) reserve() *fault.Error {
 	}
 }
 
-func (r *Runner) release() {
+// release gives the place free.
+func (r *Runner) release(e *execution) {
+	if e.offer.Bounds.Job {
+		r.queue.leave(e)
+		return
+	}
 	<-r.running
-	r.work.Done()
 }
 
 // carry takes an accepted offer to its end: claim, grant, start, end, result. While the claim
@@ -228,13 +244,17 @@ func (r *Runner) carry(link context.Context, e *execution) {
 		ok    bool
 	}
 	claimed := make(chan grant, 1)
-	go func() {
-		limit, ok := r.claim(link, e)
-		claimed <- grant{limit, ok}
-	}()
 	var ready *prepared
-	if isProcess(e.offer.Op) {
-		ready = r.prepare(e)
+	if e.awaitTurn() {
+		go func() {
+			limit, ok := r.claim(link, e)
+			claimed <- grant{limit, ok}
+		}()
+		if isProcess(e.offer.Op) {
+			ready = r.prepare(e)
+		}
+	} else {
+		claimed <- grant{}
 	}
 	res := wire.Result{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance, State: wire.JNever}
 	if g := <-claimed; g.ok {
@@ -247,13 +267,13 @@ func (r *Runner) carry(link context.Context, e *execution) {
 			res = r.perform(e, g.limit, res)
 		}
 		res.DurationMS = time.Since(began).Milliseconds()
-	} else if err := r.journal.step(record{ID: e.offer.ID, State: wire.JNever}, true); err != nil {
-		r.o.Logger.Error("the journal could not be written", "cause", err)
+	} else {
+		res = r.never(e, res)
 	}
 	if ready != nil {
 		ready.clean() // before the end is told: it may take long until the server hears it
 	}
-	<-r.running
+	r.release(e)
 	r.finish(e, res)
 	r.tell(link, res)
 }
@@ -261,6 +281,23 @@ func (r *Runner) carry(link context.Context, e *execution) {
 // claim asks for the grant and takes it only while it is fresh on the boot clock, which
 // counts sleep: an hour-old request must not start after the laptop was opened.
 func (r *Runner) claim(link context.Context, e *execution) (time.Duration, bool) {
+	reply, ok := r.askGrant(e)
+	for pause := resultRetry; !ok && e.patient() && link.Err() == nil; pause = min(2*pause, resultRetryMax) {
+		select {
+		case <-time.After(pause):
+			reply, ok = r.askGrant(e)
+		case <-e.ctx.Done():
+		case <-link.Done():
+		}
+	}
+	if !ok || !reply.Granted || e.ctx.Err() != nil {
+		return 0, false
+	}
+	return min(time.Duration(reply.RemainingMS)*time.Millisecond, time.Duration(e.offer.Bounds.TimeoutMS)*time.Millisecond), true
+}
+
+// askGrant claims once; ok tells that an answer came while it was fresh.
+func (r *Runner) askGrant(e *execution) (reply wire.ClaimReply, ok bool) {
 	r.mu.Lock()
 	to := r.link
 	r.mu.Unlock()
@@ -270,10 +307,7 @@ func (r *Runner) claim(link context.Context, e *execution) (time.Duration, bool)
 	defer cancel()
 	reply, err := to.Claim(ctx, wire.Claim{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance,
 		Generation: now.Generation, Boot: now.Boot})
-	if err != nil || !reply.Granted || r.bootTime()-sent > wire.GrantWait || e.ctx.Err() != nil {
-		return 0, false
-	}
-	return min(time.Duration(reply.RemainingMS)*time.Millisecond, time.Duration(e.offer.Bounds.TimeoutMS)*time.Millisecond), true
+	return reply, err == nil && reply.Reason != wire.NoLease && r.bootTime()-sent <= wire.GrantWait
 }
 
 // perform makes an effect that is no process; the journal says starting before it.
@@ -329,6 +363,9 @@ func (e *execution) set(s wire.JournalState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.state = s
+	if e.started.IsZero() {
+		e.started = e.now()
+	}
 	e.version++
 	e.noteLocked()
 }
@@ -348,14 +385,11 @@ func (r *Runner) finish(e *execution, res wire.Result) {
 	e.version++
 	e.noteLocked()
 	e.mu.Unlock()
+	close(e.done)
 	e.stop(nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ended = append(r.ended, e.offer.ID)
-	for len(r.ended) > keptEnded {
-		delete(r.execs, r.ended[0])
-		r.ended = r.ended[1:]
-	}
+	r.retain(e)
 }
 
 // tell repeats a result until the server has made it durable.

@@ -24,6 +24,7 @@ type record struct {
 	State    wire.JournalState `json:"s,omitempty"`
 	Digest   string            `json:"d,omitempty"`
 	Instance event.InstanceID  `json:"i,omitempty"`
+	Project  event.ProjectID   `json:"j,omitempty"` // of the offer (accepted)
 	At       string            `json:"at,omitempty"`
 	// Leader is the started process, so that a later life can end what this one left running.
 	Leader *proc.Identity `json:"p,omitempty"`
@@ -48,6 +49,7 @@ type life struct {
 type entry struct {
 	digest   string
 	instance event.InstanceID
+	project  event.ProjectID // empty where an old line did not say it
 	state    wire.JournalState
 	leader   *proc.Identity
 	result   *wire.Result
@@ -279,6 +281,9 @@ func (j *journal) apply(r record) {
 	}
 	if r.Instance != "" {
 		e.instance = r.Instance
+	}
+	if r.Project != "" {
+		e.project = r.Project
 	}
 	if r.Leader != nil {
 		e.leader = r.Leader

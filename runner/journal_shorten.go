@@ -150,7 +150,7 @@ func (j *journal) kept() map[event.ExecutionID]bool {
 // record is all that is known of an id in one line.
 func (j *journal) record(id event.ExecutionID) record {
 	e := j.entries[id]
-	return record{ID: id, State: e.state, Digest: e.digest, Instance: e.instance, At: e.at, Leader: e.leader, Key: e.key, Payload: e.payload,
+	return record{ID: id, State: e.state, Digest: e.digest, Instance: e.instance, Project: e.project, At: e.at, Leader: e.leader, Key: e.key, Payload: e.payload,
 		Result: e.result}
 }
 

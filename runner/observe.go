@@ -66,15 +66,10 @@ func (r *Runner) job(p *Project, id string) *execution {
 func (r *Runner) look(p *Project, item wire.ObserveItem, lines, chars int) wire.JobView {
 	e := r.job(p, item.ID)
 	if e == nil {
-		return wire.JobView{ID: item.ID}
+		return r.past(p, item.ID)
 	}
-	e.mu.Lock()
-	v := wire.JobView{ID: item.ID, Known: true, State: e.state, Terminal: e.result != nil}
-	next := token{instance: r.instance, version: e.version}
-	if e.result != nil {
-		v.Outcome = e.result.Process
-	}
-	e.mu.Unlock()
+	v, version := r.view(e)
+	next := token{instance: r.instance, version: version}
 	at, ok := parseToken(item.Token)
 	var okOut, okErr bool
 	if ok && at.instance == r.instance {

@@ -94,7 +94,7 @@ func TestEndedExecutionsAreBounded(t *testing.T) {
 	sleeper := g.make(wire.OpProcess, wire.ProcessIn{Executable: "sleep", Args: []string{"60"}})
 	g.offer(g.link, sleeper)
 	for range keptEnded + 5 {
-		e := &execution{offer: wire.Offer{ID: event.NewExecutionID()}, stop: func(error) {}}
+		e := &execution{offer: wire.Offer{ID: event.NewExecutionID()}, stop: func(error) {}, done: make(chan struct{})}
 		g.mu.Lock()
 		g.execs[e.offer.ID] = e
 		g.mu.Unlock()

@@ -71,7 +71,7 @@ func (r *Runner) runRemote(e *execution, op remoteOp, limit time.Duration, res w
 	defer cancel()
 	cmd, f := op.prepare(ctx, e.offer.Body, RemoteOutput{Stdout: e.stdout, Stderr: e.stderr, Notify: e.note, Started: func() { r.remoteStarted(e) }})
 	if f != nil {
-		return r.notStarted(res, f)
+		return r.remoteNotStarted(e, res, f)
 	}
 	defer cmd.Close()
 	if err := r.journal.step(record{ID: e.offer.ID, State: wire.JStarting}, true); err != nil {
@@ -85,13 +85,22 @@ func (r *Runner) runRemote(e *execution, op remoteOp, limit time.Duration, res w
 		res.Process, res.EndedAt = &out, event.FormatTime(r.o.Now())
 		return r.terminal(res)
 	case f.ExecutionState == string(event.NotStarted):
-		return r.notStarted(res, f)
+		return r.remoteNotStarted(e, res, f)
 	}
 	res.State, res.Process, res.Fault = wire.JLost, &out, f
 	if err := r.journal.step(record{ID: res.ID, State: wire.JLost, Result: &res}, true); err != nil {
 		r.o.Logger.Error("the journal could not be written", "cause", err)
 	}
 	return res
+}
+
+// remoteNotStarted ends a command that was not sent, or that proved not to have begun. Where it was
+// stopped meanwhile that is why, whatever the connection says of being given up.
+func (r *Runner) remoteNotStarted(e *execution, res wire.Result, f *fault.Error) wire.Result {
+	if off := e.calledOff(); off != nil {
+		f = off
+	}
+	return r.notStarted(res, f)
 }
 
 func (r *Runner) remoteStarted(e *execution) {

@@ -43,6 +43,8 @@ type Options struct {
 	// Fsync makes the journal durable against a power cut (durability always): an id's start
 	// before the start, its end before the end is told.
 	Fsync bool
+	// Jobs is how many Jobs run at once, 1 to MaxJobs; 0: DefaultJobs.
+	Jobs int
 	// Parsers finds the parser that ProcessIn.Parser names; nil knows none.
 	Parsers func(kind string) (Parser, bool)
 	// Tree tells the commit and the identity of a root's files, for runs that ask for it
@@ -72,10 +74,12 @@ type Runner struct {
 	link     server
 	announce func()
 	execs    map[event.ExecutionID]*execution
-	ended    []event.ExecutionID // oldest first
-	stopping bool
-	work     sync.WaitGroup
-	owed     map[event.ExecutionID]wire.Result // ends of an earlier life, not yet acknowledged
+	queue    queue
+	// endedJobs are those that took a slot, ended all others.
+	ended, endedJobs shelf
+	stopping         bool
+	work             sync.WaitGroup
+	owed             map[event.ExecutionID]wire.Result // ends of an earlier life, not yet acknowledged
 
 	removed []func(event.ProjectID)
 	wide    *Project // stands where an op has no Project
@@ -120,6 +124,8 @@ func New(o Options) (*Runner, error) {
 	r := &Runner{o: o, effects: map[wire.Op]operation{}, reads: map[wire.Op]operation{},
 		remotes: map[wire.Op]remoteOp{}, instance: event.NewInstanceID(),
 		started: o.Now(), journal: j, running: make(chan struct{}, maxRunning), bootTime: proc.BootTime, execs: map[event.ExecutionID]*execution{}}
+	r.queue.slots = jobSlots(o.Jobs)
+	r.ended, r.endedJobs = shelf{count: keptEnded, bytes: keptJobBytes}, shelf{count: keptJobs, bytes: keptJobBytes}
 	j.onShorten = r.shortened
 	if j.aside != "" {
 		o.Logger.Error("the Runner's journal was damaged; it was set aside, and what its lost lines would prove has an unknown outcome",
@@ -141,6 +147,8 @@ func New(o Options) (*Runner, error) {
 	r.wide = &Project{}
 	r.registerOwn()
 	Read(r, wire.OpObserveJobs, r.observeJobs)
+	Read(r, wire.OpJobStates, r.jobStates)
+	Read(r, wire.OpJobLog, r.jobLog)
 	return r, nil
 }
 

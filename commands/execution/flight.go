@@ -125,7 +125,7 @@ func (f *Fleet) claim(c event.ClientID, m wire.Claim) wire.ClaimReply {
 		return wire.ClaimReply{Reason: "not_open"}
 	}
 	if !f.leads(c, m.Instance) {
-		return wire.ClaimReply{Reason: "no_lease"}
+		return wire.ClaimReply{Reason: wire.NoLease}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readyWait)
 	defer cancel()

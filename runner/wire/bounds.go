@@ -17,7 +17,7 @@ const (
 	// MaxResultBody bounds an effect's output inside a Result.
 	MaxResultBody = MaxMessage - 32<<10
 	// MaxInventory bounds the Jobs and MaxProjects the Projects of one Hello.
-	MaxInventory = 1000
+	MaxInventory = 2500
 	MaxProjects  = 500
 	// MaxDiagnostics and MaxFailedTests of a TestReport: the first ones, of however many (VAL-24).
 	MaxDiagnostics = 20

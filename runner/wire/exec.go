@@ -1,6 +1,9 @@
 package wire
 
-import "webcodex/eventlog/event"
+import (
+	"webcodex/eventlog/event"
+	"webcodex/internal/fault"
+)
 
 // Ops that run a process; all take ProcessIn and end in ProcessOutcome.
 const (
@@ -115,13 +118,25 @@ type ObserveJobsOut struct {
 
 // JobView is one job as the Runner sees it.
 type JobView struct {
-	ID          string          `json:"id"`
-	Known       bool            `json:"known"`
-	State       JournalState    `json:"state"`
-	Terminal    bool            `json:"terminal"`
-	Outcome     *ProcessOutcome `json:"outcome,omitempty"` // when terminal, or asked for as Whole
-	StdoutDelta string          `json:"stdout_delta"`
-	StderrDelta string          `json:"stderr_delta"`
-	Reset       bool            `json:"reset"` // the deltas are a fresh tail, continuity was lost or never was
-	Token       string          `json:"token"`
+	ID       string          `json:"id"`
+	Known    bool            `json:"known"`
+	State    JournalState    `json:"state"`
+	Terminal bool            `json:"terminal"`
+	Outcome  *ProcessOutcome `json:"outcome,omitempty"` // when terminal, or asked for as Whole
+	Fault    *fault.Error    `json:"fault,omitempty"`   // when terminal: why it did not start, or what is not known
+	// Waiting: it waits for a slot, behind Ahead others.
+	Waiting bool `json:"waiting,omitempty"`
+	Ahead   int  `json:"ahead,omitempty"`
+	// Stopping: it was asked to end and has not yet.
+	Stopping bool `json:"stopping,omitempty"`
+	// Gone: its output is no longer kept; the rest is from the journal.
+	Gone bool `json:"gone,omitempty"`
+	// When it was accepted, started and ended, in event.TimeForm; empty where that is not known.
+	AcceptedAt  string `json:"accepted_at,omitempty"`
+	StartedAt   string `json:"started_at,omitempty"`
+	EndedAt     string `json:"ended_at,omitempty"`
+	StdoutDelta string `json:"stdout_delta"`
+	StderrDelta string `json:"stderr_delta"`
+	Reset       bool   `json:"reset"` // the deltas are a fresh tail, continuity was lost or never was
+	Token       string `json:"token"`
 }

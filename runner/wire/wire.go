@@ -110,7 +110,9 @@ type Offer struct {
 
 // Bounds of one execution.
 type Bounds struct {
-	TimeoutMS int64 `json:"timeout_ms"` // 1 s to 1 h for processes
+	TimeoutMS int64 `json:"timeout_ms"` // 1 s to 1 h for processes; it counts from the start
+	// Job: it takes one of the Runner's slots and waits for one, however long, before it claims.
+	Job bool `json:"job,omitempty"`
 }
 
 // OfferReply says that the offer was taken (the claim follows) or why not.
@@ -131,6 +133,10 @@ type Claim struct {
 	Generation string            `json:"generation"`
 	Boot       string            `json:"boot"`
 }
+
+// NoLease is the Reason of a claim's refusal that says nothing about the id: the Runner does not
+// hold its lease at this moment.
+const NoLease = "no_lease"
 
 // ClaimReply grants at most once per id. RemainingMS counts from receipt, on the boot clock.
 type ClaimReply struct {
