@@ -43,6 +43,9 @@ var sample = map[string]args{
 	"edit_project_files":         {"changes": []args{{"kind": "create", "path": "swept.txt", "content": "x"}}},
 	"write_project_file":         {"path": "written.txt", "content": "x", "overwrite": true},
 	"delete_project_files":       {"paths": []string{"nothing.txt"}},
+	"apply_patch":                {"patch": "--- /dev/null\n+++ b/patched.txt\n@@ -0,0 +1 @@\n+x\n"},
+	"apply_patch_checked":        {"patch": "--- /dev/null\n+++ b/patched2.txt\n@@ -0,0 +1 @@\n+x\n"},
+	"validate_patch":             {"patch": "--- /dev/null\n+++ b/patched3.txt\n@@ -0,0 +1 @@\n+x\n"},
 	"get_git_status":             {},
 	"read_git_diff":              {},
 	"read_git_diff_hunks":        {},
@@ -108,7 +111,7 @@ func TestEveryToolAgainstAClosedSession(t *testing.T) {
 	if after := w.srv.log.Status().Seq; after != before {
 		t.Errorf("%d commits were written", after-before)
 	}
-	for _, f := range []string{"swept.txt", "written.txt"} {
+	for _, f := range []string{"swept.txt", "written.txt", "patched.txt", "patched2.txt", "patched3.txt"} {
 		if _, err := os.Stat(filepath.Join(w.repo, f)); err == nil {
 			t.Errorf("%s was written", f)
 		}

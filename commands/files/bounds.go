@@ -39,6 +39,8 @@ const (
 	MaxWriteBytes  = wire.MaxWriteBytes
 	MaxPrefixChars = wire.MaxPrefixChars
 	MaxDeletePaths = wire.MaxDeletePaths
+	MaxPatchBytes  = wire.MaxPatchBytes
+	MaxPatchFences = wire.MaxPatchFiles
 
 	// effectTimeout of a change on the Runner; the largest takes far less.
 	effectTimeout = 60 * time.Second

@@ -17,7 +17,8 @@ type patchPlan struct {
 	plan
 	in        wire.PatchIn
 	out       wire.PatchOut
-	conflicts []wire.PatchConflict
+	conflicts []wire.PatchConflict // the first maxPatchConflicts
+	misfits   int                  // all of them
 }
 
 // applyPatch answers apply_patch: all files of the patch or none, by the same transaction as
@@ -61,9 +62,9 @@ func (pl *patchPlan) make(ctx context.Context) error {
 			return fault.As(at(err, "patch")).With("patch_line", f.At)
 		}
 	}
-	if len(pl.conflicts) > 0 {
-		return fault.New(fault.EditConflict, "%d places of the patch do not fit the files as they are; nothing was changed", len(pl.conflicts)).
-			With("conflict_kind", pl.conflicts[0].Kind).With("conflicts", pl.conflicts).
+	if pl.misfits > 0 {
+		return fault.New(fault.EditConflict, "%d places of the patch do not fit the files as they are; nothing was changed", pl.misfits).
+			With("conflict_kind", pl.conflicts[0].Kind).With("conflicts", pl.conflicts).With("conflict_count", pl.misfits).
 			WithNext("read the files again and make the patch from what they hold now")
 	}
 	pl.out.Stat.Files = len(pl.out.Files)
@@ -72,7 +73,9 @@ func (pl *patchPlan) make(ctx context.Context) error {
 
 func (pl *patchPlan) conflict(i int, path string, c wire.PatchConflict) {
 	c.File, c.Path = i+1, path
-	pl.conflicts = append(pl.conflicts, c)
+	if pl.misfits++; pl.misfits <= maxPatchConflicts {
+		pl.conflicts = append(pl.conflicts, c)
+	}
 }
 
 // file plans one file of the patch.
