@@ -135,6 +135,11 @@ func (g *registry) add(w wish) (p *Project, fresh bool, err error) {
 	if err != nil || p.Root != root {
 		_ = root.Close()
 	}
+	if fresh {
+		for _, tell := range g.added {
+			tell(p)
+		}
+	}
 	return p, fresh, err
 }
 

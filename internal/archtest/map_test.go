@@ -73,6 +73,8 @@ var importMap = map[string]entry{
 		[]string{"runner", "runner/wire", "internal/proc", "internal/git"}},
 	"runner/gitops": {"git ops of a Project root",
 		[]string{"eventlog/event", "runner", "runner/wire", "internal/proc", "internal/git"}},
+	"runner/worktree": {"managed worktrees: made once, noted, served, brought back",
+		[]string{"eventlog/event", "runner", "runner/wire", "internal/git"}},
 	"runner/ssh": {"named resources: connections to other machines, and commands there",
 		[]string{"eventlog/event", "runner", "runner/wire", "internal/proc"}},
 	"runner/ssh/sshtest": {"test only: a real sshd of the test's own", nil},

@@ -64,11 +64,13 @@ const (
 	Timeout                Kind = "timeout"
 	ShuttingDown           Kind = "shutting_down"
 	Internal               Kind = "internal"
-	CapabilityUnavailable  Kind = "agent_capability_unavailable" // the Runner cannot do that at all
-	SSHResourceNotFound    Kind = "ssh_resource_not_found"       // not in the settings of the Runner
-	SSHSessionRequired     Kind = "ssh_session_required"
-	SSHConnectionFailed    Kind = "ssh_connection_failed" // nothing was started; the reason says why
-	SSHTransportFailed     Kind = "ssh_transport_failed"  // after the command was sent: its outcome is unknown
+	// WorktreeRootUnavailable: the owner's policy leaves no place beside the source (WTR-10).
+	WorktreeRootUnavailable Kind = "managed_worktree_root_unavailable"
+	CapabilityUnavailable   Kind = "agent_capability_unavailable" // the Runner cannot do that at all
+	SSHResourceNotFound     Kind = "ssh_resource_not_found"       // not in the settings of the Runner
+	SSHSessionRequired      Kind = "ssh_session_required"
+	SSHConnectionFailed     Kind = "ssh_connection_failed" // nothing was started; the reason says why
+	SSHTransportFailed      Kind = "ssh_transport_failed"  // after the command was sent: its outcome is unknown
 )
 
 // Recovery says what a caller may do next (recovery_kind on the wire).

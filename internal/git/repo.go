@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"webcodex/internal/fault"
 )
@@ -24,6 +25,8 @@ type Repo struct {
 	// filters are the drivers switched off, sorted.
 	filters []string
 	env     []string
+	// limit ends a child that has not finished.
+	limit time.Duration
 }
 
 // Open checks that root is the top of a working tree whose git directory lies inside it, or
@@ -40,7 +43,7 @@ func Open(ctx context.Context, root *os.Root) (*Repo, error) {
 	if err != nil {
 		return nil, unavailable(err, "not_a_repository", "the Project's folder could not be opened")
 	}
-	r := &Repo{program: program, root: root, dir: dir}
+	r := &Repo{program: program, root: root, dir: dir, limit: Timeout}
 	if err := r.open(ctx); err != nil {
 		dir.Close()
 		return nil, err
@@ -50,6 +53,9 @@ func Open(ctx context.Context, root *os.Root) (*Repo, error) {
 
 // Close releases the root.
 func (r *Repo) Close() error { return r.dir.Close() }
+
+// Patient lets git take so long for what is asked from now on: files of a whole tree are written.
+func (r *Repo) Patient(limit time.Duration) { r.limit = limit }
 
 // FiltersDisabled tells that content filters are configured and were switched off: files
 // under one may show as changed.
@@ -257,7 +263,7 @@ func (r *Repo) place(args ...string) []string {
 }
 
 func (r *Repo) stream(ctx context.Context, env []string, read func(io.Reader) error, args ...string) error {
-	c := child{program: r.program, dir: childDir(r.dir), env: env, timeout: Timeout,
+	c := child{program: r.program, dir: childDir(r.dir), env: env, timeout: r.limit,
 		args: append(append([]string{}, safeFlags...), args...)}
 	return c.run(ctx, read)
 }
