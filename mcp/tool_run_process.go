@@ -10,6 +10,7 @@ var (
 	cwdArg   = schema.Str("Default: the Session's, else the root.", 1, run.MaxCwdBytes).Bytes(run.MaxCwdBytes)
 	stdinArg = schema.Str("Absent: closed.", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
 			Hint("put larger data into a file of the Project")
+	keyArg      = schema.Str("", 1, run.MaxIdempotencyKeyBytes).Bytes(run.MaxIdempotencyKeyBytes)
 	syncWaitArg = schema.Int("Default 10.", 0, run.MaxSyncWaitSecs)
 	timeoutArg  = schema.Int("Default 60.", int64(run.MinTimeoutSecs), int64(run.MaxTimeoutSecs))
 )
@@ -36,6 +37,7 @@ var runProcess = Tool{
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),
 		schema.Opt("result_expectation", expectationArg),
+		schema.Opt("idempotency_key", keyArg),
 		schema.Opt("accepted_exit_codes", schema.List("Codes that are results, not failures.",
 			schema.Int("", 0, run.MaxExitCode), 0, run.MaxAcceptedExitCodes)),
 	),

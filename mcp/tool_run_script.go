@@ -24,5 +24,6 @@ var runScript = Tool{
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),
 		schema.Opt("result_expectation", expectationArg),
+		schema.Opt("idempotency_key", keyArg),
 	),
 }

@@ -22,5 +22,6 @@ var runShell = Tool{
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),
 		schema.Opt("result_expectation", expectationArg),
+		schema.Opt("idempotency_key", keyArg),
 	),
 }

@@ -53,6 +53,10 @@ type EffectOptions struct {
 	// Validates is what a validating run covers; it is durable with the start, so that an end
 	// is judged in the same way whoever finds it.
 	Validates *event.ValidationScope
+	// Key is the caller's idempotency key, empty: none. Where it stands for an execution already,
+	// that one is answered and nothing is started; idempotency_conflict where it stands for another
+	// effect.
+	Key string
 }
 
 // Decode is strict decoding of arguments that the edge has validated; a failure here is a
@@ -103,11 +107,22 @@ func (c *Call) Effect(ctx context.Context, op wire.Op, in any, o EffectOptions) 
 	if serr := start.wait(context.WithoutCancel(ctx)); serr != nil {
 		return Outcome{}, serr
 	}
+	if out.First != "" {
+		return c.repeat(ctx, op, out.First, o.Grace)
+	}
+	if out.Result != nil {
+		c.kernel.jobs.end(offer.ID) // a repeat may have found it running
+	}
 	return c.judge(ctx, op, out, err)
 }
 
-// Execution is the id of the effect this call made, empty before Effect.
-func (c *Call) Execution() event.ExecutionID { return c.execution }
+// Execution is the id of the effect this call made or repeated, empty before Effect.
+func (c *Call) Execution() event.ExecutionID {
+	if c.replayed != "" {
+		return c.replayed
+	}
+	return c.execution
+}
 
 func (c *Call) offer(op wire.Op, in any, o EffectOptions) (wire.Offer, error) {
 	body, err := json.Marshal(in)
@@ -121,6 +136,7 @@ func (c *Call) offer(op wire.Op, in any, o EffectOptions) (wire.Offer, error) {
 		return wire.Offer{}, fault.New(fault.InvalidArguments, "the request is larger than a Runner takes in one message").
 			WithNext("send less at once, or put large data into files")
 	}
+	c.keyed(&offer, o.Key)
 	offer.Digest = c.kernel.fleet.Digest(offer)
 	return offer, nil
 }

@@ -49,6 +49,13 @@ func (t *jobTable) add(j Job) {
 	}
 }
 
+// addNew is add, unless the Job is there already.
+func (t *jobTable) addNew(j Job) {
+	if _, there := t.find(j.ID); !there {
+		t.add(j)
+	}
+}
+
 func (t *jobTable) end(id event.ExecutionID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -144,9 +144,12 @@ func (c *Call) startEvent(role event.Role, x *event.Execution, now time.Time) ev
 }
 
 func (c *Call) finishEvent(role event.Role, res Result, f *fault.Error, now time.Time) event.ToolCallFinished {
-	return c.classified(finishFrom(event.ToolCallFinished{Call: c.callID(role), Role: role, Tool: c.req.Spec.Name,
-		Transport: c.Transport, DurationMS: max(0, now.Sub(c.Started).Milliseconds()), Execution: c.execution},
-		res.Facts, res.Failed, res.Error, f))
+	e := event.ToolCallFinished{Call: c.callID(role), Role: role, Tool: c.req.Spec.Name,
+		Transport: c.Transport, DurationMS: max(0, now.Sub(c.Started).Milliseconds()), Execution: c.execution}
+	if c.replayed != "" {
+		return c.repeated(e)
+	}
+	return c.classified(finishFrom(e, res.Facts, res.Failed, res.Error, f))
 }
 
 // finishFrom fills a finish event from what the tool and its fault say.

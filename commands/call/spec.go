@@ -149,6 +149,7 @@ type Call struct {
 
 	worked     *session.Core // that it began or went on with
 	execution  event.ExecutionID
+	replayed   event.ExecutionID // that it repeats: nothing was started
 	validates  *event.ValidationScope
 	recorderID event.CallID
 	legs       []*leg
@@ -244,4 +245,7 @@ type Outcome struct {
 	Result   *wire.Result
 	Promoted bool // still running, now a Job
 	Unknown  bool // started or not, nobody can tell: outcome_unknown
+	// First is the execution that the offer's key stands for: nothing was started, and how that
+	// one ended is not in this Outcome. Effect resolves it.
+	First event.ExecutionID
 }

@@ -55,6 +55,9 @@ func (f *Fleet) offer(ctx context.Context, fl *flight) (out call.Outcome, err er
 		u := unavailable()
 		u.ExecutionState = "not_started"
 		return call.Outcome{}, u, true
+	case err == nil && reply.First != "" && fl.deny():
+		f.forget(fl)
+		return call.Outcome{First: reply.First}, nil, true
 	case err == nil && reply.Fault != nil && fl.deny():
 		f.forget(fl)
 		return call.Outcome{Result: &wire.Result{ID: fl.id, Digest: fl.digest, Instance: fl.instance, State: wire.JRefused, Fault: reply.Fault}}, nil, true

@@ -18,6 +18,8 @@ const (
 	MaxCwdBytes    = wire.MaxCwdBytes
 	MaxScriptBytes = wire.MaxScriptBytes
 	MaxStdinBytes  = wire.MaxStdinBytes
+	// MaxIdempotencyKeyBytes bounds the key under which a call may be repeated.
+	MaxIdempotencyKeyBytes = 128
 	// MaxCommandBytes is of an authored command; what quoting adds counts on the wire alone.
 	MaxCommandBytes = 16_000
 	MinTimeoutSecs  = int(wire.MinTimeout / time.Second)

@@ -35,6 +35,7 @@ type Output struct {
 	LeftoverAlive    []string             `json:"leftover_alive,omitempty"`
 	RemoteProcess    string               `json:"remote_process,omitempty"` // unknown: something may live on a named resource
 	Promoted         bool                 `json:"promoted_to_job"`
+	Replayed         bool                 `json:"replayed,omitempty"` // of an earlier call with the same idempotency_key
 	JobID            *event.ExecutionID   `json:"job_id"`
 	ObservationToken *string              `json:"observation_token"`
 	Expectation      Expectation          `json:"expectation"`

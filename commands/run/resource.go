@@ -39,11 +39,12 @@ func runRemote(ctx context.Context, c *call.Call, in ShellIn, remote wire.SSHShe
 		return call.Result{}, f
 	}
 	timeoutSecs := timeoutOf(in.TimeoutSecs)
-	o, err := c.Effect(ctx, wire.OpSSHShell, remote, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: graceOf(in.SyncWaitSecs)})
+	o, err := c.Effect(ctx, wire.OpSSHShell, remote, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: graceOf(in.SyncWaitSecs), Key: in.Key})
 	if err != nil {
 		return call.Result{}, err
 	}
 	out, res := FromOutcome(c.Execution(), o, timeoutSecs)
+	out.Replayed = o.First != ""
 	out.Expect(c.Evidence(), res.Facts)
 	if out.Promoted {
 		out.SoFar(ctx, c)

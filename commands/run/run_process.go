@@ -26,6 +26,7 @@ type ProcessIn struct {
 	TimeoutSecs  int      `json:"timeout_secs,omitempty"`
 	SyncWaitSecs *int     `json:"sync_wait_secs,omitempty"`
 	Purpose      string   `json:"purpose,omitempty"`
+	Key          string   `json:"idempotency_key,omitempty"`
 	Expectation  string   `json:"result_expectation,omitempty"`
 	Accepted     []int    `json:"accepted_exit_codes,omitempty"`
 }
@@ -55,7 +56,7 @@ func runProcess(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	return execute(ctx, c, wire.OpProcess, wire.ProcessIn{Executable: in.Executable, Args: in.Args, Stdin: in.Stdin,
-		Cwd: cwdOf(c, in.Cwd)}, in.TimeoutSecs, in.SyncWaitSecs)
+		Cwd: cwdOf(c, in.Cwd)}, in.TimeoutSecs, in.SyncWaitSecs, in.Key)
 }
 
 func checkArgs(args []string) error {
@@ -95,7 +96,7 @@ func checkNUL(in wire.ProcessIn) error {
 }
 
 // execute makes the run and builds its result.
-func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, timeoutSecs int, syncWait *int) (call.Result, error) {
+func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, timeoutSecs int, syncWait *int, key string) (call.Result, error) {
 	if err := checkNUL(in); err != nil {
 		return call.Result{}, err
 	}
@@ -112,11 +113,13 @@ func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, t
 		return call.Result{}, err
 	}
 	in.Bind = scope != nil
-	o, err := c.Effect(ctx, op, in, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: graceOf(syncWait), Validates: scope})
+	o, err := c.Effect(ctx, op, in, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: graceOf(syncWait),
+		Validates: scope, Key: key})
 	if err != nil {
 		return call.Result{}, err
 	}
 	out, res := FromOutcome(c.Execution(), o, timeoutSecs)
+	out.Replayed = o.First != ""
 	if scope != nil && o.Result != nil {
 		res.Facts.Validation, _ = evidence.Validate(*scope, 0, o.Result.Process, false)
 	}

@@ -21,6 +21,7 @@ type ScriptIn struct {
 	TimeoutSecs  int      `json:"timeout_secs,omitempty"`
 	SyncWaitSecs *int     `json:"sync_wait_secs,omitempty"`
 	Purpose      string   `json:"purpose,omitempty"`
+	Key          string   `json:"idempotency_key,omitempty"`
 	Expectation  string   `json:"result_expectation,omitempty"`
 }
 
@@ -47,5 +48,5 @@ func runScript(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	return execute(ctx, c, wire.OpScript, wire.ProcessIn{Language: in.Language, Script: in.Script, Args: in.Args,
-		Stdin: in.Stdin, Cwd: cwdOf(c, in.Cwd)}, in.TimeoutSecs, in.SyncWaitSecs)
+		Stdin: in.Stdin, Cwd: cwdOf(c, in.Cwd)}, in.TimeoutSecs, in.SyncWaitSecs, in.Key)
 }

@@ -19,6 +19,7 @@ type ShellIn struct {
 	TimeoutSecs  int    `json:"timeout_secs,omitempty"`
 	SyncWaitSecs *int   `json:"sync_wait_secs,omitempty"`
 	Purpose      string `json:"purpose,omitempty"`
+	Key          string `json:"idempotency_key,omitempty"`
 	Expectation  string `json:"result_expectation,omitempty"`
 }
 
@@ -59,7 +60,7 @@ func runShell(ctx context.Context, c *call.Call) (call.Result, error) {
 		return runRemote(ctx, c, in, wire.SSHShellIn{Session: c.Session.ID, Resource: name, Command: in.Command, Shell: shell, Cwd: cwdOf(c, in.Cwd)})
 	}
 	res, err := execute(ctx, c, wire.OpShell, wire.ProcessIn{Command: in.Command, Shell: shell, Cwd: cwdOf(c, in.Cwd)},
-		in.TimeoutSecs, in.SyncWaitSecs)
+		in.TimeoutSecs, in.SyncWaitSecs, in.Key)
 	if err != nil {
 		return call.Result{}, err
 	}

@@ -275,6 +275,9 @@ type ToolCallFinished struct {
 	Expectation  string      `json:"expectation_result"`
 	Validation   *Validation `json:"validation,omitempty"`
 	Recovered    bool        `json:"recovered,omitempty"` // written at start for a call a dead server left open
+	// Replays is the execution that the caller's idempotency key stood for already: this call
+	// started nothing, and what is known of that execution is with the call that made it.
+	Replays ExecutionID `json:"replays,omitempty"`
 	// Context sums up what a read gave (EVT-15).
 	Context *ContextResult `json:"context_result_summary,omitempty"`
 }

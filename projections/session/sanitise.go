@@ -319,6 +319,7 @@ func (s *sanitiser) input(in *event.Input) {
 func (s *sanitiser) finished(e *event.ToolCallFinished) {
 	ident(s, &e.Call)
 	ident(s, &e.Execution)
+	ident(s, &e.Replays)
 	s.role(&e.Role)
 	s.text(&e.Tool, MaxToolChars)
 	for _, p := range []*string{&e.Transport, &e.Status, &e.ErrorKind, &e.FailureKind, &e.Expectation} {

@@ -171,6 +171,9 @@ func tellFinish(e event.ToolCallFinished) string {
 		b.WriteString(", " + paths("changed", e.Changed, len(e.Changed)))
 	}
 	b.WriteString(tests(e.Validation))
+	if e.Replays != "" {
+		fmt.Fprintf(&b, ", answered with %s", e.Replays)
+	}
 	if e.Recovered {
 		b.WriteString(" (recorded after a restart)")
 	}

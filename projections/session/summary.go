@@ -87,6 +87,7 @@ type Event struct {
 	Promoted    bool              `json:"promoted_to_job,omitempty"`
 	Job         event.ExecutionID `json:"job_id,omitempty"` // of a call that became one, and of its end
 	Recovered   bool              `json:"recovered,omitempty"`
+	Replays     event.ExecutionID `json:"replays,omitempty"` // that its idempotency key stood for
 	Effect      *event.Effect     `json:"effect,omitempty"`
 	Expectation string            `json:"expectation_result,omitempty"`
 	Validation  *event.Validation `json:"validation,omitempty"`
@@ -239,7 +240,7 @@ func showFinish(out *Event, e event.ToolCallFinished) {
 	if n := len(e.Changed) + len(e.Observed); n > len(out.Changed)+len(out.Observed) {
 		out.PathsTotal = n
 	}
-	out.Execution, out.Promoted, out.Recovered = e.Execution, e.Promoted, e.Recovered
+	out.Execution, out.Promoted, out.Recovered, out.Replays = e.Execution, e.Promoted, e.Recovered, e.Replays
 	out.Effect, out.Expectation, out.Validation, out.Result = &e.Effect, e.Expectation, e.Validation, e.Context
 	if e.Promoted {
 		out.Job = e.Execution
