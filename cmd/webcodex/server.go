@@ -23,6 +23,7 @@ import (
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
+	"webcodex/internal/sandbox"
 	"webcodex/internal/token"
 	"webcodex/mcp"
 	principals "webcodex/projections/access"
@@ -176,6 +177,7 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 		return failf(exitFailed, "runner/projects.json in the data directory is damaged: put it back from a copy; `webcodex doctor` tells more")
 	}
 	s.resources = ssh.New(ssh.Options{File: sshSettings(f.cfg.file), Logger: s.logger})
+	sandbox.Protect(f.cfg.file, sshSettings(f.cfg.file))
 	// Making the Runner ends what a dead one left running.
 	s.runner, err = runner.New(runner.Options{Dir: filepath.Join(s.dir, "runner"), Deny: []string{s.dir}, Client: s.settings.Client,
 		Build: thisBuild().String(), Fsync: f.cfg.Durability != eventlog.Process, Parsers: testparse.Parsers, Tree: gitops.Bind,

@@ -9,12 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"webcodex/internal/fault"
 	"webcodex/internal/proc"
+	"webcodex/internal/sandbox"
 )
 
 // safeFlags stand before every subcommand. Together with the environment of childEnv and the
@@ -54,6 +56,27 @@ func childEnv(extra []string) []string {
 		}
 	}
 	return append(env, extra...)
+}
+
+// readers are the subcommands that change nothing, as we call them. They run in the sandbox, which
+// holds what a repository might bring them to run all the same.
+var readers = map[string]bool{
+	"cat-file": true, "check-attr": true, "check-ignore": true, "config": true, "diff": true, "diff-files": true, "for-each-ref": true,
+	"log": true, "ls-files": true, "ls-tree": true, "merge-base": true, "rev-list": true, "rev-parse": true, "show": true, "status": true,
+}
+
+// reads reports whether arguments only read. Before the subcommand stand our flags and the place
+// of the repository; one that is given another setting there is none of these.
+func reads(args []string) bool {
+	if len(args) < len(safeFlags) {
+		return false
+	}
+	for _, a := range args[len(safeFlags):] {
+		if !strings.HasPrefix(a, "--") {
+			return readers[a]
+		}
+	}
+	return false
 }
 
 // binary finds git once. A git found through a relative PATH entry is refused by LookPath.
@@ -138,7 +161,11 @@ func (c child) run(ctx context.Context, read func(io.Reader) error) error {
 	// A session of its own is a group of its own and has no terminal to ask on.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = drainGrace
-	err = cmd.Start()
+	if reads(c.args) {
+		err = sandbox.Start(cmd)
+	} else {
+		err = cmd.Start()
+	}
 	w.Close()
 	if err != nil {
 		return fault.Wrap(err, fault.GitFailed, "git could not be started")

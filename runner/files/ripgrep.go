@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"webcodex/internal/sandbox"
 )
 
 // findRipgrep is ripgrep's path, empty where it is not installed. A ripgrep reached by a
@@ -133,7 +135,7 @@ func ripgrep(ctx context.Context, program string, dir *os.File, args []string) (
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := sandbox.Start(cmd); err != nil {
 		return nil, err
 	}
 	paths, readErr := readPaths(out)
