@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"log/slog"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/internal/proc"
+	"webcodex/internal/sandbox"
 	"webcodex/runner/link/client"
 	"webcodex/runner/wire"
 )
@@ -38,6 +40,11 @@ type Options struct {
 	ProjectsFile string
 	// Client names this Runner.
 	Client event.ClientID
+	// Server is the key of the server that this Runner enrolled at: what is not signed with it is
+	// refused (AUTH-19). Nil: the server is this process.
+	Server ed25519.PublicKey
+	// Told hears of each answer to a hello, and of its failure; may be nil.
+	Told func(wire.HelloReply, error)
 	// Build is the program's version, for people.
 	Build string
 	// Fsync makes the journal durable against a power cut (durability always): an id's start
@@ -136,6 +143,7 @@ func New(o Options) (*Runner, error) {
 	}
 	if err == nil {
 		r.projects.policy.allow(o.AllowedRoots)
+		sandbox.Protect(r.projects.policy.deny...)
 	}
 	if err == nil {
 		err = r.scripts.open(o.Dir)
@@ -183,7 +191,7 @@ func (r *Runner) shortened(err error) {
 // Serve connects to the server and serves until ctx ends. Then it takes nothing new, ends what
 // runs, tells the server the ends, and returns. It may be called once.
 func (r *Runner) Serve(ctx context.Context, nc *client.Conn) error {
-	link := client.New(nc, r.o.Client)
+	link := client.New(nc, r.o.Client, r.o.Server)
 	r.mu.Lock()
 	r.link, r.announce = link, link.Announce
 	r.mu.Unlock()
@@ -215,6 +223,10 @@ func (r *Runner) Serve(ctx context.Context, nc *client.Conn) error {
 }
 
 func (r *Runner) greeted(reply wire.HelloReply, err error) {
+	if r.o.Told != nil {
+		r.o.Told(reply, err)
+		return
+	}
 	switch {
 	case err != nil:
 		r.o.Logger.Debug("hello was not answered", "cause", err)
@@ -274,6 +286,13 @@ func (r *Runner) capabilities() []string {
 	}
 	for op := range r.remotes {
 		out = append(out, string(op))
+	}
+	held := sandbox.Enforced()
+	if held.Files() {
+		out = append(out, wire.SandboxFiles)
+	}
+	if held.Network() {
+		out = append(out, wire.SandboxNetwork)
 	}
 	slices.Sort(out)
 	return out

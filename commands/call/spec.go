@@ -178,7 +178,7 @@ type ProjectInfo struct {
 	Ref     event.ProjectRef `json:"-"`
 	Project string           `json:"project"` // agent:<client>:<project>
 	Name    string           `json:"name"`
-	Root    string           `json:"-"`
+	Root    string           `json:"-"` // empty: it was unregistered
 	// Git tells whether the Project is a repository; nil while no Runner has said so in this
 	// server's life.
 	Git       *bool `json:"git,omitempty"`
@@ -195,7 +195,22 @@ type RunnerInfo struct {
 	Capabilities []string         `json:"capabilities"`
 	ConnectedAt  time.Time        `json:"-"`
 	Projects     int              `json:"projects"`
+
+	Status   string    `json:"-"` // RunnerConnected, RunnerDisconnected or RunnerRefused
+	Protocol int       `json:"-"` // 0: it was not heard in this server's life
+	Trouble  string    `json:"-"` // what its owner should look at; empty: nothing
+	SeenAt   time.Time `json:"-"` // its last word in this server's life
 }
+
+// Status of a Runner. A refused one speaks another protocol.
+const (
+	RunnerConnected    = "connected"
+	RunnerDisconnected = "disconnected"
+	RunnerRefused      = "refused"
+)
+
+// ReasonProtocol is the reason of a refusal for a Runner in another protocol.
+const ReasonProtocol = "protocol_mismatch"
 
 // Fleet is the server's end of the Runner link (implemented by commands/execution). It is an
 // interface because the pipeline's tests inject Runner faults here.
@@ -204,8 +219,18 @@ type Fleet interface {
 	Target(ref event.ProjectRef) (Target, error)
 	// Projects lists known Projects, connected or not, ordered by id.
 	Projects() []ProjectInfo
-	// Runners lists connected Runners, ordered by client id.
+	// Runners lists connected Runners, ordered by client id; KnownRunners those too that are not
+	// connected now and have served a Project once, or were refused.
 	Runners() []RunnerInfo
+	KnownRunners() []RunnerInfo
+	// Runner is the Target of an op about a Runner itself: it names no Project. Errors:
+	// unknown_client_id, runner_unavailable.
+	Runner(client event.ClientID) (Target, error)
+	// Await waits until a Runner says that it serves the Project, or that it does not. Error:
+	// runner_unavailable when ctx ends before.
+	Await(ctx context.Context, ref event.ProjectRef, served bool) error
+	// Forget tells that the Project was unregistered, after that is in the log.
+	Forget(ref event.ProjectRef)
 	// Ask makes a pure read. Errors: the Runner's fault; runner_unavailable; timeout.
 	Ask(ctx context.Context, t Target, op wire.Op, body json.RawMessage, timeout time.Duration) (json.RawMessage, error)
 	// Run makes one effect through offer, claim and grant (faults.md 3).

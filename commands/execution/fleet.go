@@ -36,6 +36,7 @@ type Options struct {
 	// Register records a Project that is new or has changed; may be nil. It is repeated at the
 	// Runner's next hello when it fails.
 	Register func(context.Context, event.ProjectRegistered) error
+	Remotes  Remotes
 }
 
 // Fleet is all Runners as this server sees them.
@@ -44,12 +45,14 @@ type Fleet struct {
 	key   []byte
 	fresh bool // the key was made in this life
 	link  *server.Server
+	born  time.Time
 
 	mu      sync.Mutex
 	leases  map[event.ClientID]*lease
 	flights map[event.ExecutionID]*flight
 	named   map[event.ProjectRef]event.ProjectRegistered // as registered
-	change  chan struct{}                                // closed when a Runner came or went
+	seen    map[event.ClientID]last
+	change  chan struct{} // closed when a Runner came or went
 	closed  chan struct{}
 }
 
@@ -75,14 +78,14 @@ func New(o Options) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{o: o, key: key, fresh: fresh, leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
-		named: map[event.ProjectRef]event.ProjectRegistered{}, change: make(chan struct{}), closed: make(chan struct{})}
+	f := &Fleet{o: o, key: key, fresh: fresh, born: time.Now(), leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
+		named: map[event.ProjectRef]event.ProjectRegistered{}, seen: map[event.ClientID]last{}, change: make(chan struct{}), closed: make(chan struct{})}
 	if o.Known != nil {
 		for _, p := range o.Known() {
 			f.named[p.Project] = p
 		}
 	}
-	f.link, err = server.New(o.Bus, server.Handlers{Hello: f.hello, Claim: f.claim, Start: f.started, Result: f.result})
+	f.link, err = f.listen()
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "the server could not listen for Runners")
 	}
@@ -128,32 +131,29 @@ func (f *Fleet) WaitRunner(ctx context.Context, c event.ClientID) error {
 
 // hello grants, keeps or refuses a lease.
 func (f *Fleet) hello(c event.ClientID, h wire.Hello) wire.HelloReply {
-	reply := wire.HelloReply{Server: f.o.Server}
-	switch {
-	case h.Protocol != wire.Protocol:
-		reply.Reason = "protocol"
-		return reply
-	case h.Client != c || h.Instance == "" || len(h.Projects) > wire.MaxProjects || len(h.Jobs) > wire.MaxInventory:
-		reply.Reason = "malformed"
-		return reply
+	if h.Protocol != wire.Protocol {
+		f.mu.Lock()
+		f.saw(c, h, refusedProtocol)
+		f.mu.Unlock()
+		return f.answer(h, wire.RefusedProtocol)
+	}
+	if reason := f.admitted(c, &h); reason != "" {
+		return f.answer(h, reason)
 	}
 	f.mu.Lock()
 	old := f.leases[c]
 	f.mu.Unlock()
 	if old != nil && old.instance != h.Instance && f.lives(c) {
-		reply.Reason = "second_instance"
-		return reply
+		return f.answer(h, wire.RefusedSecond)
 	}
 	changed, ok := f.renew(c, h, old)
 	if !ok {
-		reply.Reason = "second_instance"
-		return reply
+		return f.answer(h, wire.RefusedSecond)
 	}
-	reply.OK = true
 	if changed {
 		go f.arrived(c, h)
 	}
-	return reply
+	return f.answer(h, "")
 }
 
 // lives asks whether the holder of a lease still serves: a dead one's lease ends at once.
@@ -182,6 +182,7 @@ func (f *Fleet) renew(c event.ClientID, h wire.Hello, old *lease) (changed, ok b
 	} else {
 		l.timer.Reset(wire.Lease)
 	}
+	f.saw(c, h, "")
 	changed = h.Listening && (!l.connected || !slices.Equal(l.hello.Projects, h.Projects))
 	l.hello, l.connected = h, h.Listening
 	l.projects = make(map[event.ProjectID]wire.Project, len(h.Projects))
@@ -223,9 +224,9 @@ func (f *Fleet) arrived(c event.ClientID, h wire.Hello) {
 
 func (f *Fleet) register(p event.ProjectRegistered) {
 	f.mu.Lock()
-	same := f.named[p.Project] == p
+	needs := f.named[p.Project] != p && f.serves(p)
 	f.mu.Unlock()
-	if same || !validProject(p.Project) {
+	if !needs || !validProject(p.Project) {
 		return
 	}
 	if f.o.Register != nil {
@@ -239,6 +240,13 @@ func (f *Fleet) register(p event.ProjectRegistered) {
 	f.mu.Lock()
 	f.named[p.Project] = p
 	f.mu.Unlock()
+}
+
+// serves reports that a Runner still says that it serves the Project so: it may have been
+// unregistered while its registration was on its way. The caller holds mu.
+func (f *Fleet) serves(p event.ProjectRegistered) bool {
+	l := f.leases[p.Project.Client]
+	return l != nil && l.projects[p.Project.Project].Root == p.Root
 }
 
 func (f *Fleet) expire(c event.ClientID, l *lease) {
@@ -270,8 +278,12 @@ func (f *Fleet) Target(ref event.ProjectRef) (call.Target, error) {
 				Generation: l.hello.Generation, Boot: l.hello.Boot}, nil
 		}
 	}
-	if _, known := f.named[ref]; known {
-		return call.Target{}, unavailable()
+	if p, known := f.named[ref]; known {
+		if p.Root == "" {
+			return call.Target{}, fault.New(fault.UnknownProject, "this Project was unregistered; its Sessions are kept").WithField("project").
+				WithReason("unregistered").WithNext("call register_project with its directory to work on it again")
+		}
+		return call.Target{}, f.absent(ref.Client)
 	}
 	if l := f.leases[ref.Client]; l != nil {
 		if _, had := l.projects[ref.Project]; had {
@@ -309,23 +321,11 @@ func (f *Fleet) Projects() []call.ProjectInfo {
 	return out
 }
 
-// Runners implements call.Fleet.
-func (f *Fleet) Runners() []call.RunnerInfo {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out []call.RunnerInfo
-	for c, l := range f.leases {
-		if l.connected {
-			out = append(out, call.RunnerInfo{Client: c, Instance: l.hello.Instance, Build: clip(l.hello.Build), OS: clip(l.hello.OS),
-				Arch: clip(l.hello.Arch), Capabilities: l.hello.Capabilities, ConnectedAt: l.since, Projects: len(l.projects)})
-		}
-	}
-	slices.SortFunc(out, func(a, b call.RunnerInfo) int { return strings.Compare(string(a.Client), string(b.Client)) })
-	return out
-}
-
 // Ask implements call.Fleet.
 func (f *Fleet) Ask(ctx context.Context, t call.Target, op wire.Op, body json.RawMessage, timeout time.Duration) (json.RawMessage, error) {
+	if err := f.lacks(t, op); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, timeout+readMargin)
 	defer cancel()
 	reply, err := f.link.Read(ctx, t.Ref.Client, wire.Read{Op: op, Body: body, TimeoutMS: timeout.Milliseconds(),
@@ -341,7 +341,7 @@ func (f *Fleet) Ask(ctx context.Context, t call.Target, op wire.Op, body json.Ra
 	case err != nil:
 		return nil, fault.Wrap(err, fault.RunnerUnavailable, "the Runner could not be asked")
 	case reply.Fault != nil:
-		return nil, reply.Fault
+		return nil, tameFault(reply.Fault)
 	}
 	return reply.Body, nil
 }
@@ -349,6 +349,9 @@ func (f *Fleet) Ask(ctx context.Context, t call.Target, op wire.Op, body json.Ra
 // Query implements call.Fleet.
 func (f *Fleet) Query(ctx context.Context, c event.ClientID, id event.ExecutionID) (wire.QueryReply, error) {
 	reply, err := f.link.Query(ctx, c, wire.Query{ID: id})
+	if errors.Is(err, server.ErrGone) && f.returned(ctx, c) {
+		reply, err = f.link.Query(ctx, c, wire.Query{ID: id})
+	}
 	if errors.Is(err, server.ErrGone) {
 		return reply, unavailable()
 	}

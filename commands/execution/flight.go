@@ -159,6 +159,10 @@ func (f *Fleet) result(c event.ClientID, r wire.Result) wire.Ack {
 	if fl.client != c || fl.instance != r.Instance || fl.digest != r.Digest {
 		return wire.Ack{Reason: "mismatch"}
 	}
+	if !ending(r.State) {
+		return wire.Ack{Reason: "malformed"}
+	}
+	r = tame(r)
 	fl.deny() // what has ended unstarted cannot start; a granted one stays granted
 	fl.deliver(r)
 	ctx, cancel := context.WithTimeout(context.Background(), ackWait)
@@ -241,8 +245,10 @@ func (fl *flight) proven(q wire.QueryReply) wire.Result {
 	r := wire.Result{ID: fl.id, Digest: fl.digest, Instance: fl.instance, State: wire.JLost}
 	switch q.State {
 	case wire.JTerminal, wire.JSettled, wire.JRefused, wire.JStartFailed:
-		if q.Result != nil {
-			return *q.Result
+		if q.Result != nil && ending(q.Result.State) {
+			end := tame(*q.Result)
+			end.ID, end.Digest, end.Instance = fl.id, fl.digest, fl.instance
+			return end
 		}
 	case wire.JNever:
 		r.State = wire.JNever

@@ -33,7 +33,9 @@ func TestRatioAtOnce(t *testing.T) {
 		return time.Since(begun)
 	}
 	bench.Run(t, bench.Comparison{Name: "64 executions of true at once vs 64 fork+exec at once", Bar: 0.3, Speed: true,
-		Ours:      func() time.Duration { return together(func() { w.run(w.execution(to, wire.OpProcess, process("true"), time.Minute)) }) },
+		Ours: func() time.Duration {
+			return together(func() { w.run(w.execution(to, wire.OpProcess, process("true"), time.Minute)) })
+		},
 		Yardstick: func() time.Duration { return together(func() { forkExec(t) }) }})
 }
 

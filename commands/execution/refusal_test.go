@@ -22,14 +22,15 @@ func TestARefusalAfterTheGrantIsNoEnd(t *testing.T) {
 	}
 	defer bus.Close()
 	self := event.NewInstanceID()
-	l := link.New(bus, client)
+	l := link.New(bus, client, nil)
 	project := wire.Project{ID: "p-00000001", Name: "p", Root: strings.Repeat("a", 64)}
 	ended := make(chan wire.Result, 1)
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
 		served <- l.Serve(ctx, func() wire.Hello {
-			return wire.Hello{Protocol: wire.Protocol, Client: client, Instance: self, Projects: []wire.Project{project}}
+			return wire.Hello{Protocol: wire.Protocol, Client: client, Instance: self, Projects: []wire.Project{project},
+				Capabilities: []string{string(wire.OpShell)}}
 		}, link.Handlers{Offer: func(o wire.Offer) wire.OfferReply {
 			g, err := l.Claim(ctx, wire.Claim{ID: o.ID, Digest: o.Digest, Instance: self})
 			if err != nil || !g.Granted {

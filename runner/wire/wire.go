@@ -84,7 +84,19 @@ type HelloReply struct {
 	OK     bool             `json:"ok"`
 	Reason string           `json:"reason,omitempty"`
 	Server event.InstanceID `json:"server"`
+	// Text says the reason in words; Protocol and Build are the server's.
+	Text     string `json:"text,omitempty"`
+	Protocol int    `json:"protocol,omitempty"`
+	Build    string `json:"build,omitempty"`
 }
+
+// Reasons of a refused hello.
+const (
+	RefusedProtocol  = "protocol"
+	RefusedSecond    = "second_instance"
+	RefusedRevoked   = "revoked"
+	RefusedMalformed = "malformed"
+)
 
 // Fence is what must still hold at the Runner for a request to be served (AUTH-19).
 type Fence struct {
@@ -132,6 +144,8 @@ type Claim struct {
 	Instance   event.InstanceID  `json:"instance"`
 	Generation string            `json:"generation"`
 	Boot       string            `json:"boot"`
+	// Nonce makes each claim another one: its signed answer fits no other.
+	Nonce string `json:"nonce,omitempty"`
 }
 
 // NoLease is the Reason of a claim's refusal that says nothing about the id: the Runner does not

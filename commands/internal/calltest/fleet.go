@@ -144,6 +144,23 @@ func (f *Fleet) Runners() []call.RunnerInfo {
 	return []call.RunnerInfo{{Client: Alpha.Client, Capabilities: f.Capabilities}}
 }
 
+// KnownRunners implements call.Fleet.
+func (f *Fleet) KnownRunners() []call.RunnerInfo { return f.Runners() }
+
+// Runner implements call.Fleet.
+func (f *Fleet) Runner(c event.ClientID) (call.Target, error) {
+	if c != Alpha.Client {
+		return call.Target{}, fault.New(fault.UnknownClientID, "no Runner of that name is known here")
+	}
+	return call.Target{Ref: event.ProjectRef{Client: c}, Instance: "runner-life", Generation: "g1", Boot: "b1"}, nil
+}
+
+// Await implements call.Fleet.
+func (f *Fleet) Await(context.Context, event.ProjectRef, bool) error { return nil }
+
+// Forget implements call.Fleet.
+func (f *Fleet) Forget(event.ProjectRef) {}
+
 // Ask implements call.Fleet.
 func (f *Fleet) Ask(_ context.Context, _ call.Target, op wire.Op, body json.RawMessage, _ time.Duration) (json.RawMessage, error) {
 	f.mu.Lock()

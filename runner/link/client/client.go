@@ -4,6 +4,8 @@ package client
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,14 +40,19 @@ const (
 type Link struct {
 	nc       *nats.Conn
 	client   event.ClientID
+	server   ed25519.PublicKey
 	announce chan struct{}
 	accepted chan struct{} // closed at the first accepted hello
 }
 
-// New makes a link over a connection that is authenticated as the client.
-func New(nc *nats.Conn, client event.ClientID) *Link {
-	return &Link{nc: nc, client: client, announce: make(chan struct{}, 1), accepted: make(chan struct{})}
+// New makes a link over a connection that is authenticated as the client. What is not signed
+// with the server's key is refused; nil: the server is this process, and nobody stands between.
+func New(nc *nats.Conn, client event.ClientID, server ed25519.PublicKey) *Link {
+	return &Link{nc: nc, client: client, server: server, announce: make(chan struct{}, 1), accepted: make(chan struct{})}
 }
+
+// ErrUnsigned tells of an answer that is not the server's of the enrolment.
+var ErrUnsigned = errors.New("the answer is not signed with the key of the server that this Runner enrolled at")
 
 // Accepted is closed when the server has accepted the Runner for the first time.
 func (l *Link) Accepted() <-chan struct{} { return l.accepted }
@@ -61,6 +68,8 @@ func (l *Link) Announce() {
 // Serve says hello until the server accepts, then serves and goes on saying hello until ctx
 // ends. While another instance of the client holds the lease, nothing is served.
 func (l *Link) Serve(ctx context.Context, hello func() wire.Hello, h Handlers, told func(wire.HelloReply, error)) error {
+	// After a cut the server learns at once that this Runner hears it again.
+	l.nc.SetReconnectHandler(func(*nats.Conn) { l.Announce() })
 	var subs []*nats.Subscription
 	stop := func() {
 		for _, s := range subs {
@@ -148,6 +157,9 @@ func (l *Link) request(ctx context.Context, v wire.Verb, in, out any, timeout ti
 	if err != nil {
 		return fmt.Errorf("%s: %w", v, err)
 	}
+	if l.server != nil && !wire.VerifyReply(l.server, l.client, v, b, msg.Data, signature(msg)) {
+		return fmt.Errorf("%s: %w", v, ErrUnsigned)
+	}
 	if err := json.Unmarshal(msg.Data, out); err != nil {
 		return fmt.Errorf("decode %s: %w", v, err)
 	}
@@ -157,12 +169,12 @@ func (l *Link) request(ctx context.Context, v wire.Verb, in, out any, timeout ti
 func (l *Link) subscribe(ctx context.Context, h Handlers) ([]*nats.Subscription, error) {
 	reads, waits := make(chan struct{}, maxReads), make(chan struct{}, maxWaits)
 	handlers := map[wire.Verb]nats.MsgHandler{
-		wire.VerbOffer:  serve(h.Offer),
-		wire.VerbQuery:  serve(h.Query),
-		wire.VerbCancel: serve(h.Cancel),
-		wire.VerbRead: serveLater(func(m *nats.Msg, r wire.Read) {
+		wire.VerbOffer:  l.signed(wire.VerbOffer, serve(h.Offer)),
+		wire.VerbQuery:  l.signed(wire.VerbQuery, serve(h.Query)),
+		wire.VerbCancel: l.signed(wire.VerbCancel, serve(h.Cancel)),
+		wire.VerbRead: l.signed(wire.VerbRead, serveLater(func(m *nats.Msg, r wire.Read) {
 			places := reads
-			if r.Op == wire.OpObserveJobs {
+			if r.Op.Waits() {
 				places = waits
 			}
 			select {
@@ -175,7 +187,7 @@ func (l *Link) subscribe(ctx context.Context, h Handlers) ([]*nats.Subscription,
 				defer func() { <-places }()
 				answer(m, h.Read(ctx, r))
 			}()
-		}),
+		})),
 	}
 	var subs []*nats.Subscription
 	for v, do := range handlers {
@@ -199,6 +211,36 @@ const (
 	maxReads = 64
 	maxWaits = 2000
 )
+
+// signed hands on what the server asked this client, and refuses the rest (AUTH-19).
+func (l *Link) signed(v wire.Verb, do nats.MsgHandler) nats.MsgHandler {
+	if l.server == nil {
+		return do
+	}
+	return func(m *nats.Msg) {
+		if wire.VerifyRequest(l.server, l.client, v, m.Data, signature(m)) {
+			do(m)
+			return
+		}
+		f := fault.New(fault.RunnerRefused, "the request is not signed with the key of the server that this Runner enrolled at").WithReason("unsigned")
+		switch v {
+		case wire.VerbOffer:
+			f.ExecutionState = string(event.NotStarted)
+			answer(m, wire.OfferReply{State: wire.JRefused, Fault: f})
+		case wire.VerbRead:
+			answer(m, wire.ReadReply{Fault: f})
+		default: // no answer says that nothing is known and nothing was ended
+		}
+	}
+}
+
+func signature(m *nats.Msg) []byte {
+	sig, err := base64.RawURLEncoding.DecodeString(m.Header.Get(wire.SignatureHeader))
+	if err != nil {
+		return nil
+	}
+	return sig
+}
 
 // serve answers at once what it can read.
 func serve[In, Out any](do func(In) Out) nats.MsgHandler {

@@ -17,14 +17,6 @@ import (
 	"webcodex/runner/wire"
 )
 
-// Bounds on what a Runner may do to the server (faults.md 4).
-const (
-	maxHello   = 256 << 10
-	maxClaim   = 4 << 10
-	maxDepth   = 64
-	maxPending = 1024 // claims and results being handled at once, all Runners together
-)
-
 // Conn is the connection that the link speaks over, so that nobody else needs to know NATS.
 type Conn = nats.Conn
 
@@ -34,6 +26,8 @@ type Handlers struct {
 	Claim  func(event.ClientID, wire.Claim) wire.ClaimReply
 	Start  func(event.ClientID, wire.Started)
 	Result func(event.ClientID, wire.Result) wire.Ack
+	// Enrol takes a Runner's key in the place of its code; nil: none is taken.
+	Enrol func(event.ClientID, wire.Enrol) wire.EnrolReply
 }
 
 // ErrGone tells that nobody serves the client's subjects: no request was delivered.
@@ -43,23 +37,30 @@ var ErrGone = errors.New("no Runner serves this client")
 type Server struct {
 	nc      *nats.Conn
 	subs    []*nats.Subscription
+	seal    Seal
+	limits  *limits
 	pending chan struct{}
 }
 
 // New listens on a connection to the Runners' account.
-func New(nc *nats.Conn, h Handlers) (*Server, error) {
-	s := &Server{nc: nc, pending: make(chan struct{}, maxPending)}
+func New(nc *nats.Conn, h Handlers, seal Seal) (*Server, error) {
+	s := &Server{nc: nc, seal: seal, limits: newLimits(time.Now), pending: make(chan struct{}, maxPending)}
 	listen := map[wire.Verb]nats.MsgHandler{
-		wire.VerbHello:  s.concurrent(handle(maxHello, h.Hello)),
-		wire.VerbClaim:  s.concurrent(handle(maxClaim, h.Claim)),
-		wire.VerbResult: s.concurrent(handle(wire.MaxMessage, h.Result)),
-		wire.VerbStart: handle(maxClaim, func(c event.ClientID, m wire.Started) struct{} {
+		wire.VerbHello:  s.concurrent(wire.VerbHello, handle(s, wire.VerbHello, maxHello, h.Hello)),
+		wire.VerbClaim:  s.concurrent(wire.VerbClaim, handle(s, wire.VerbClaim, maxClaim, h.Claim)),
+		wire.VerbResult: s.concurrent(wire.VerbResult, handle(s, wire.VerbResult, wire.MaxMessage, h.Result)),
+		wire.VerbEnrol:  s.concurrent(wire.VerbEnrol, handle(s, wire.VerbEnrol, maxEnrol, enrol(h.Enrol))),
+		wire.VerbStart: s.rated(wire.VerbStart, handle(s, wire.VerbStart, maxClaim, func(c event.ClientID, m wire.Started) struct{} {
 			h.Start(c, m)
 			return struct{}{}
-		}),
+		})),
 	}
 	for v, do := range listen {
-		sub, err := nc.Subscribe("wc.run.*."+string(v), do)
+		subject := "wc.run.*." + string(v)
+		if v == wire.VerbEnrol {
+			subject = wire.EnrolSubject("*")
+		}
+		sub, err := nc.Subscribe(subject, do)
 		if err != nil {
 			s.Close()
 			return nil, fmt.Errorf("listen for %s: %w", v, err)
@@ -82,31 +83,31 @@ func (s *Server) Close() {
 
 // Offer sends an offer and waits for the Runner's word on it.
 func (s *Server) Offer(ctx context.Context, c event.ClientID, o wire.Offer) (wire.OfferReply, error) {
-	return ask[wire.OfferReply](ctx, s.nc, c, wire.VerbOffer, o)
+	return ask[wire.OfferReply](ctx, s, c, wire.VerbOffer, o)
 }
 
 // Query asks a Runner's journal about one id.
 func (s *Server) Query(ctx context.Context, c event.ClientID, q wire.Query) (wire.QueryReply, error) {
-	return ask[wire.QueryReply](ctx, s.nc, c, wire.VerbQuery, q)
+	return ask[wire.QueryReply](ctx, s, c, wire.VerbQuery, q)
 }
 
 // Read makes a pure read.
 func (s *Server) Read(ctx context.Context, c event.ClientID, r wire.Read) (wire.ReadReply, error) {
-	return ask[wire.ReadReply](ctx, s.nc, c, wire.VerbRead, r)
+	return ask[wire.ReadReply](ctx, s, c, wire.VerbRead, r)
 }
 
 // Cancel asks to end an execution.
 func (s *Server) Cancel(ctx context.Context, c event.ClientID, m wire.Cancel) (wire.Ack, error) {
-	return ask[wire.Ack](ctx, s.nc, c, wire.VerbCancel, m)
+	return ask[wire.Ack](ctx, s, c, wire.VerbCancel, m)
 }
 
-func ask[Out any](ctx context.Context, nc *nats.Conn, c event.ClientID, v wire.Verb, in any) (Out, error) {
+func ask[Out any](ctx context.Context, s *Server, c event.ClientID, v wire.Verb, in any) (Out, error) {
 	var out Out
 	b, err := json.Marshal(in)
 	if err != nil {
 		return out, fmt.Errorf("encode %s: %w", v, err)
 	}
-	msg, err := nc.RequestWithContext(ctx, wire.Subject(c, v), b)
+	msg, err := s.nc.RequestMsgWithContext(ctx, s.seal.request(c, v, b))
 	if errors.Is(err, nats.ErrNoResponders) {
 		return out, ErrGone
 	}
@@ -125,22 +126,40 @@ func ask[Out any](ctx context.Context, nc *nats.Conn, c event.ClientID, v wire.V
 	return out, nil
 }
 
-// concurrent lets one slow message not hold up the others. Past the bound a message is
-// dropped: its sender repeats it, or gives up without having started anything.
-func (s *Server) concurrent(do nats.MsgHandler) nats.MsgHandler {
+// rated drops what is beyond a Runner's rate.
+func (s *Server) rated(v wire.Verb, do nats.MsgHandler) nats.MsgHandler {
 	return func(m *nats.Msg) {
-		select {
-		case s.pending <- struct{}{}:
-			go func() {
-				defer func() { <-s.pending }()
-				do(m)
-			}()
-		default:
+		if c, ok := clientOf(m.Subject); ok && (c == s.seal.Local || s.limits.take(c, v)) {
+			do(m)
 		}
 	}
 }
 
-func handle[In, Out any](limit int, do func(event.ClientID, In) Out) nats.MsgHandler {
+// concurrent lets one slow message not hold up the others, and one Runner not the others.
+func (s *Server) concurrent(v wire.Verb, do nats.MsgHandler) nats.MsgHandler {
+	return s.rated(v, func(m *nats.Msg) {
+		c, _ := clientOf(m.Subject)
+		if c == s.seal.Local {
+			c = "" // of this process: only the bound of all together is its
+		} else if !s.limits.enter(c) {
+			return
+		}
+		select {
+		case s.pending <- struct{}{}:
+			go func() {
+				defer func() {
+					<-s.pending
+					s.limits.leave(c)
+				}()
+				do(m)
+			}()
+		default:
+			s.limits.leave(c)
+		}
+	})
+}
+
+func handle[In, Out any](s *Server, v wire.Verb, limit int, do func(event.ClientID, In) Out) nats.MsgHandler {
 	return func(m *nats.Msg) {
 		client, ok := clientOf(m.Subject)
 		var in In
@@ -152,15 +171,15 @@ func handle[In, Out any](limit int, do func(event.ClientID, In) Out) nats.MsgHan
 			return
 		}
 		if b, err := json.Marshal(out); err == nil {
-			_ = m.Respond(b)
+			_ = s.nc.PublishMsg(s.seal.reply(client, v, m, b))
 		}
 	}
 }
 
-// clientOf reads the client out of wc.run.<client>.<verb>.
+// clientOf reads the client out of wc.run.<client>.<verb> or wc.enrol.<client>.
 func clientOf(subject string) (event.ClientID, bool) {
 	f := strings.Split(subject, ".")
-	if len(f) != 4 {
+	if len(f) != 4 && (len(f) != 3 || f[1] != string(wire.VerbEnrol)) {
 		return "", false
 	}
 	c := event.ClientID(f[2])
