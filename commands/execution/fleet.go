@@ -36,7 +36,6 @@ type Options struct {
 	// Register records a Project that is new or has changed; may be nil. It is repeated at the
 	// Runner's next hello when it fails.
 	Register func(context.Context, event.ProjectRegistered) error
-	Remotes  Remotes
 }
 
 // Fleet is all Runners as this server sees them.
@@ -45,7 +44,6 @@ type Fleet struct {
 	key   []byte
 	fresh bool // the key was made in this life
 	link  *server.Server
-	born  time.Time
 
 	mu      sync.Mutex
 	leases  map[event.ClientID]*lease
@@ -78,14 +76,14 @@ func New(o Options) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{o: o, key: key, fresh: fresh, born: time.Now(), leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
+	f := &Fleet{o: o, key: key, fresh: fresh, leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
 		named: map[event.ProjectRef]event.ProjectRegistered{}, seen: map[event.ClientID]last{}, change: make(chan struct{}), closed: make(chan struct{})}
 	if o.Known != nil {
 		for _, p := range o.Known() {
 			f.named[p.Project] = p
 		}
 	}
-	f.link, err = f.listen()
+	f.link, err = server.New(o.Bus, server.Handlers{Hello: f.hello, Claim: f.claim, Start: f.started, Result: f.result})
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "the server could not listen for Runners")
 	}
@@ -131,29 +129,35 @@ func (f *Fleet) WaitRunner(ctx context.Context, c event.ClientID) error {
 
 // hello grants, keeps or refuses a lease.
 func (f *Fleet) hello(c event.ClientID, h wire.Hello) wire.HelloReply {
-	if h.Protocol != wire.Protocol {
+	reply := wire.HelloReply{Server: f.o.Server}
+	switch {
+	case h.Protocol != wire.Protocol:
+		reply.Reason = refusedProtocol
 		f.mu.Lock()
 		f.saw(c, h, refusedProtocol)
 		f.mu.Unlock()
-		return f.answer(h, wire.RefusedProtocol)
-	}
-	if reason := f.admitted(c, &h); reason != "" {
-		return f.answer(h, reason)
+		return reply
+	case h.Client != c || h.Instance == "" || len(h.Projects) > wire.MaxProjects || len(h.Jobs) > wire.MaxInventory:
+		reply.Reason = "malformed"
+		return reply
 	}
 	f.mu.Lock()
 	old := f.leases[c]
 	f.mu.Unlock()
 	if old != nil && old.instance != h.Instance && f.lives(c) {
-		return f.answer(h, wire.RefusedSecond)
+		reply.Reason = "second_instance"
+		return reply
 	}
 	changed, ok := f.renew(c, h, old)
 	if !ok {
-		return f.answer(h, wire.RefusedSecond)
+		reply.Reason = "second_instance"
+		return reply
 	}
+	reply.OK = true
 	if changed {
 		go f.arrived(c, h)
 	}
-	return f.answer(h, "")
+	return reply
 }
 
 // lives asks whether the holder of a lease still serves: a dead one's lease ends at once.
@@ -341,7 +345,7 @@ func (f *Fleet) Ask(ctx context.Context, t call.Target, op wire.Op, body json.Ra
 	case err != nil:
 		return nil, fault.Wrap(err, fault.RunnerUnavailable, "the Runner could not be asked")
 	case reply.Fault != nil:
-		return nil, tameFault(reply.Fault)
+		return nil, reply.Fault
 	}
 	return reply.Body, nil
 }
@@ -349,9 +353,6 @@ func (f *Fleet) Ask(ctx context.Context, t call.Target, op wire.Op, body json.Ra
 // Query implements call.Fleet.
 func (f *Fleet) Query(ctx context.Context, c event.ClientID, id event.ExecutionID) (wire.QueryReply, error) {
 	reply, err := f.link.Query(ctx, c, wire.Query{ID: id})
-	if errors.Is(err, server.ErrGone) && f.returned(ctx, c) {
-		reply, err = f.link.Query(ctx, c, wire.Query{ID: id})
-	}
 	if errors.Is(err, server.ErrGone) {
 		return reply, unavailable()
 	}
