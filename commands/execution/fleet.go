@@ -36,6 +36,7 @@ type Options struct {
 	// Register records a Project that is new or has changed; may be nil. It is repeated at the
 	// Runner's next hello when it fails.
 	Register func(context.Context, event.ProjectRegistered) error
+	Remotes  Remotes
 }
 
 // Fleet is all Runners as this server sees them.
@@ -44,6 +45,7 @@ type Fleet struct {
 	key   []byte
 	fresh bool // the key was made in this life
 	link  *server.Server
+	born  time.Time
 
 	mu      sync.Mutex
 	leases  map[event.ClientID]*lease
@@ -76,14 +78,14 @@ func New(o Options) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{o: o, key: key, fresh: fresh, leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
+	f := &Fleet{o: o, key: key, fresh: fresh, born: time.Now(), leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
 		named: map[event.ProjectRef]event.ProjectRegistered{}, seen: map[event.ClientID]last{}, change: make(chan struct{}), closed: make(chan struct{})}
 	if o.Known != nil {
 		for _, p := range o.Known() {
 			f.named[p.Project] = p
 		}
 	}
-	f.link, err = server.New(o.Bus, server.Handlers{Hello: f.hello, Claim: f.claim, Start: f.started, Result: f.result})
+	f.link, err = f.listen()
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "the server could not listen for Runners")
 	}
@@ -129,35 +131,29 @@ func (f *Fleet) WaitRunner(ctx context.Context, c event.ClientID) error {
 
 // hello grants, keeps or refuses a lease.
 func (f *Fleet) hello(c event.ClientID, h wire.Hello) wire.HelloReply {
-	reply := wire.HelloReply{Server: f.o.Server}
-	switch {
-	case h.Protocol != wire.Protocol:
-		reply.Reason = refusedProtocol
+	if h.Protocol != wire.Protocol {
 		f.mu.Lock()
 		f.saw(c, h, refusedProtocol)
 		f.mu.Unlock()
-		return reply
-	case h.Client != c || h.Instance == "" || len(h.Projects) > wire.MaxProjects || len(h.Jobs) > wire.MaxInventory:
-		reply.Reason = "malformed"
-		return reply
+		return f.answer(h, wire.RefusedProtocol)
+	}
+	if reason := f.admitted(c, &h); reason != "" {
+		return f.answer(h, reason)
 	}
 	f.mu.Lock()
 	old := f.leases[c]
 	f.mu.Unlock()
 	if old != nil && old.instance != h.Instance && f.lives(c) {
-		reply.Reason = "second_instance"
-		return reply
+		return f.answer(h, wire.RefusedSecond)
 	}
 	changed, ok := f.renew(c, h, old)
 	if !ok {
-		reply.Reason = "second_instance"
-		return reply
+		return f.answer(h, wire.RefusedSecond)
 	}
-	reply.OK = true
 	if changed {
 		go f.arrived(c, h)
 	}
-	return reply
+	return f.answer(h, "")
 }
 
 // lives asks whether the holder of a lease still serves: a dead one's lease ends at once.
@@ -345,7 +341,7 @@ func (f *Fleet) Ask(ctx context.Context, t call.Target, op wire.Op, body json.Ra
 	case err != nil:
 		return nil, fault.Wrap(err, fault.RunnerUnavailable, "the Runner could not be asked")
 	case reply.Fault != nil:
-		return nil, reply.Fault
+		return nil, tameFault(reply.Fault)
 	}
 	return reply.Body, nil
 }
@@ -353,6 +349,9 @@ func (f *Fleet) Ask(ctx context.Context, t call.Target, op wire.Op, body json.Ra
 // Query implements call.Fleet.
 func (f *Fleet) Query(ctx context.Context, c event.ClientID, id event.ExecutionID) (wire.QueryReply, error) {
 	reply, err := f.link.Query(ctx, c, wire.Query{ID: id})
+	if errors.Is(err, server.ErrGone) && f.returned(ctx, c) {
+		reply, err = f.link.Query(ctx, c, wire.Query{ID: id})
+	}
 	if errors.Is(err, server.ErrGone) {
 		return reply, unavailable()
 	}

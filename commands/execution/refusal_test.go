@@ -22,7 +22,7 @@ func TestARefusalAfterTheGrantIsNoEnd(t *testing.T) {
 	}
 	defer bus.Close()
 	self := event.NewInstanceID()
-	l := link.New(bus, client)
+	l := link.New(bus, client, nil)
 	project := wire.Project{ID: "p-00000001", Name: "p", Root: strings.Repeat("a", 64)}
 	ended := make(chan wire.Result, 1)
 	ctx, stop := context.WithCancel(context.Background())

@@ -63,7 +63,7 @@ func (f *Fleet) offer(ctx context.Context, fl *flight) (out call.Outcome, err er
 		return call.Outcome{First: reply.First}, nil, true
 	case err == nil && reply.Fault != nil && fl.deny():
 		f.forget(fl)
-		return call.Outcome{Result: &wire.Result{ID: fl.id, Digest: fl.digest, Instance: fl.instance, State: wire.JRefused, Fault: reply.Fault}}, nil, true
+		return call.Outcome{Result: &wire.Result{ID: fl.id, Digest: fl.digest, Instance: fl.instance, State: wire.JRefused, Fault: tameFault(reply.Fault)}}, nil, true
 	}
 	// Whatever the reply, what was granted may run: its end alone tells.
 	return call.Outcome{}, nil, false

@@ -40,7 +40,8 @@ func (f *Fleet) saw(c event.ClientID, h wire.Hello, refused string) {
 func capabilitiesOf(h wire.Hello) []string {
 	out := []string{}
 	for _, name := range h.Capabilities {
-		if _, known := wire.Ops[wire.Op(name)]; known && len(out) < len(wire.Ops) {
+		_, known := wire.Ops[wire.Op(name)]
+		if (known || slices.Contains(wire.Features, name)) && len(out) < len(wire.Ops)+len(wire.Features) {
 			out = append(out, name)
 		}
 	}

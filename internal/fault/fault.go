@@ -68,7 +68,11 @@ const (
 	// WorktreeRootUnavailable: the owner's policy leaves no place beside the source (WTR-10).
 	WorktreeRootUnavailable Kind = "managed_worktree_root_unavailable"
 	CapabilityUnavailable   Kind = "agent_capability_unavailable" // the Runner cannot do that at all
-	SSHResourceNotFound     Kind = "ssh_resource_not_found"       // not in the settings of the Runner
+	EnrolmentInvalid        Kind = "enrolment_code_invalid"       // none, a part of one, forged, or of another server
+	EnrolmentExpired        Kind = "enrolment_code_expired"
+	EnrolmentSpent          Kind = "enrolment_code_spent" // a Runner was enrolled with it
+	EnrolmentRevoked        Kind = "enrolment_code_revoked"
+	SSHResourceNotFound     Kind = "ssh_resource_not_found" // not in the settings of the Runner
 	SSHSessionRequired      Kind = "ssh_session_required"
 	SSHConnectionFailed     Kind = "ssh_connection_failed" // nothing was started; the reason says why
 	SSHTransportFailed      Kind = "ssh_transport_failed"  // after the command was sent: its outcome is unknown
