@@ -16,4 +16,14 @@ const (
 	MaxTokenLife     = 10 * 365 * 24 * time.Hour
 	// minTokenLife keeps a slip of the unit from making a token that is useless at once.
 	minTokenLife = time.Minute
+	// MaxRunners in other processes that are not revoked.
+	MaxRunners = 200
+	// DefaultCodeLife is how long an enrolment code is good where nobody said, MaxCodeLife the
+	// longest that can be said.
+	DefaultCodeLife = 24 * time.Hour
+	MaxCodeLife     = 30 * 24 * time.Hour
+	// enrolTime bounds the taking of a key.
+	enrolTime = 10 * time.Second
+	// maxClientName is what of a Runner's name stands in its client id.
+	maxClientName = 40
 )

@@ -1,6 +1,10 @@
 package server
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"fmt"
+
 	"github.com/nats-io/nkeys"
 
 	"webcodex/eventlog/event"
@@ -26,4 +30,16 @@ func proven(public string, text, proof []byte) bool {
 	}
 	key, err := nkeys.FromPublicKey(public)
 	return err == nil && key.Verify(text, proof) == nil
+}
+
+// NewCode makes the key of an enrolment code: its seed, which goes into the code alone, and its
+// public part as nkeys write one.
+func NewCode() (seed [ed25519.SeedSize]byte, public string, err error) {
+	rand.Read(seed[:])
+	key, err := nkeys.FromRawSeed(nkeys.PrefixByteUser, seed[:])
+	if err != nil {
+		return seed, "", fmt.Errorf("make a code: %w", err)
+	}
+	public, err = key.PublicKey()
+	return seed, public, err
 }
