@@ -32,6 +32,21 @@ type Config struct {
 	// HostProfile is the guidance profile of MCP hosts that tell none of their own; empty: direct
 	// (PRO-03).
 	HostProfile string
+	// Runners says where Runners of other processes connect; by default nowhere.
+	Runners RunnersConfig
+}
+
+// RunnersConfig is the way in for Runners of other processes.
+type RunnersConfig struct {
+	// Listen is HOST:PORT with TLS, or nats://HOST:PORT on loopback without; empty: no such way.
+	Listen string
+	// WSListen is HOST:PORT on loopback, for a proxy that ends HTTPS; empty: no such way.
+	WSListen string
+	// TLSCert and TLSKey are files in PEM; empty: a certificate of the server's own, which the
+	// enrolment codes name.
+	TLSCert, TLSKey string
+	// URL is the address that enrolment codes tell; empty: that of the listener.
+	URL string
 }
 
 // HistoryConfig bounds what the log keeps for forensic replay (EVT-04).

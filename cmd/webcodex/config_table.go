@@ -13,6 +13,7 @@ import (
 	"webcodex/commands/call"
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
+	link "webcodex/runner/link/client"
 )
 
 // setting is one thing an operator may choose. The table below is all there is: the file's
@@ -95,6 +96,32 @@ var configTable = []setting{
 			}
 			return nil
 		}, func(c Config) string { return c.HostProfile }},
+	{"runner.listen", "HOST:PORT", "where Runners on other machines connect, with TLS 1.3; nats://HOST:PORT on loopback: without; empty: nowhere",
+		func(c *Config, v string) error {
+			c.Runners.Listen = v
+			_, err := c.Runners.address()
+			return err
+		}, func(c Config) string { return c.Runners.Listen }},
+	{"runner.ws_listen", "HOST:PORT", "where a proxy with HTTPS brings Runners in over WebSocket, on loopback; empty: nowhere",
+		func(c *Config, v string) error {
+			c.Runners.WSListen = v
+			if v == "" {
+				return nil
+			}
+			_, err := loopback(v)
+			return err
+		}, func(c Config) string { return c.Runners.WSListen }},
+	{"runner.tls_cert", "a file", "certificate chain (PEM) of runner.listen, read again when it changes; empty: one of the server's own, which enrolment codes name",
+		func(c *Config, v string) error { c.Runners.TLSCert = v; return nil }, func(c Config) string { return c.Runners.TLSCert }},
+	{"runner.tls_key", "a file", "private key (PEM) of runner.tls_cert",
+		func(c *Config, v string) error { c.Runners.TLSKey = v; return nil }, func(c Config) string { return c.Runners.TLSKey }},
+	{"runner.url", "tls://HOST:PORT or wss://HOST", "the server's address that enrolment codes tell Runners; empty: that of the listener",
+		func(c *Config, v string) error {
+			if c.Runners.URL = v; v != "" && link.CheckURL(v) != nil {
+				return usagef("tls://HOST:PORT, or wss://HOST of a proxy with HTTPS")
+			}
+			return nil
+		}, func(c Config) string { return c.Runners.URL }},
 }
 
 // minLogBytes is the smallest budget: the log leaves in whole blocks of 4 MiB, and in a smaller
@@ -141,9 +168,11 @@ func word(s setting) string {
 		return "SIZE"
 	case strings.HasPrefix(s.form, "a duration"):
 		return "TIME"
-	case s.key == "listen":
+	case s.form == "HOST:PORT":
 		return "HOST:PORT"
-	case s.key == "public_url":
+	case s.form == "a file":
+		return "FILE"
+	case s.key == "public_url", s.key == "runner.url":
 		return "URL"
 	case s.key == "durability":
 		return "MODE"

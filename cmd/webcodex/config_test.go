@@ -88,6 +88,8 @@ func TestConfigPrecedence(t *testing.T) {
 		"historical_session_retention_limit": {"1", "2", "0"}, "history.policy": {"tail", "full", "tail"}, "history.max_age": {"1d", "2h", "0"},
 		"history.max_bytes": {"1GiB", "2MiB", "0"}, "log.max_bytes": {"1GiB", "20MiB", "0"}, "scrub.rate": {"1MiB", "2MiB", "0"}, "scrub.interval": {"1h", "2h", "3d"},
 		"mcp.host_profile": {"direct", "host_code_mode", "direct"},
+		"runner.listen":    {"0.0.0.0:1", "nats://127.0.0.1:2", "tls://box:3"}, "runner.ws_listen": {"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"},
+		"runner.tls_cert": {"a", "b", "c"}, "runner.tls_key": {"a", "b", "c"}, "runner.url": {"wss://a.example", "tls://b:1", "wss://c.example/runners"},
 	}
 	up, show := flag.NewFlagSet("up", flag.ContinueOnError), flag.NewFlagSet("config", flag.ContinueOnError)
 	upCommand().setup(up)

@@ -30,9 +30,11 @@ func serve(ctx context.Context, s streams, f upFlags, dir, root string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, srv.close()) }()
-	project, err := srv.addProject(ctx, root)
-	if err != nil {
-		return err
+	project := ""
+	if root != "" {
+		if project, err = srv.addProject(ctx, root); err != nil {
+			return err
+		}
 	}
 	life, again := restarted()
 	for _, path := range life.Projects {

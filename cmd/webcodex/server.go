@@ -23,7 +23,7 @@ import (
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
-	"webcodex/internal/sandbox"
+	"webcodex/internal/fault"
 	"webcodex/internal/token"
 	"webcodex/mcp"
 	principals "webcodex/projections/access"
@@ -31,10 +31,7 @@ import (
 	removed "webcodex/projections/retention"
 	"webcodex/projections/session"
 	"webcodex/runner"
-	"webcodex/runner/files"
-	"webcodex/runner/gitops"
 	"webcodex/runner/ssh"
-	"webcodex/runner/testparse"
 )
 
 // server is the parts of one life, wired together.
@@ -55,8 +52,11 @@ type server struct {
 	store     *session.Store
 	known     *registered.Store
 	fleet     *execution.Fleet
-	runner    *runner.Runner
+	runner    *runner.Runner // of this process; nil where it has none
 	resources *ssh.Resources
+	others    *access.Runners // the owner's commands on Runners of other processes
+	identity  *identity       // who this server is to them
+	runnersAt eventlog.RunnerAddrs
 	kernel    *call.Kernel
 	edge      *mcp.Server
 	// profile is the guidance of hosts that tell none of their own.
@@ -79,17 +79,21 @@ type server struct {
 	ending chan struct{}
 }
 
-// openServer takes the lock, opens the log and connects the Runner of this process. What is
-// opened when it fails is closed again.
+// openServer takes the lock, opens the log and connects the Runner of this process, if there is
+// a root to serve. What is opened when it fails is closed again.
 func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ *server, err error) {
 	srv := &server{dir: dir, instance: event.NewInstanceID(), started: time.Now(),
 		logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		use:    newActivity(), ending: make(chan struct{})}
 	m := newModels(dir, f.cfg.HotSessions, srv.logger)
 	srv.models, srv.store, srv.known, srv.tokens, srv.refs, srv.tombstones = m, m.sessions, m.known, m.tokens, m.refs, m.tombstones
+	listen, err := srv.listenFor(f.cfg.Runners)
+	if err != nil {
+		return nil, err
+	}
 	srv.log, err = eventlog.Open(ctx, eventlog.Options{Dir: dir, Durability: f.cfg.Durability, Reason: f.reason(), Server: srv.instance,
 		Now: time.Now, Logger: srv.logger, Base: m.keeper, Witness: witness(ctx, dir), MaxBytes: f.cfg.LogMaxBytes, ScrubEvery: f.cfg.ScrubInterval, ScrubRate: f.cfg.scrubRate(),
-		Faults: f.faults})
+		Runners: listen, Faults: f.faults})
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +111,14 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 		return nil, err
 	}
 	srv.admitSecond()
-	if err = srv.startRunner(ctx, f, root); err != nil {
+	srv.newOthers(f.cfg.Runners)
+	if err = srv.startFleet(f.cfg.Runners); err != nil {
 		return nil, err
+	}
+	if root != "" {
+		if err = srv.startRunner(ctx, f, root); err != nil {
+			return nil, err
+		}
 	}
 	srv.remover = retention.New(retention.Options{Writer: srv.writer, Sessions: srv.store, Tombstones: srv.tombstones,
 		Limit: f.cfg.RetainedSessions, Logger: srv.logger})
@@ -119,7 +129,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	}
 	cfg := call.Config{Windows: m.windows, Tokens: tokens, Epoch: srv.log.Epoch, Log: srv.log, Writer: srv.writer, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, External: m.external, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
 		Info: func() call.ServerInfo {
-			return call.ServerInfo{Version: thisBuild().Version, StartedAt: srv.started, Log: srv.log.Status()}
+			return call.ServerInfo{Version: thisBuild().Version, Build: thisBuild().String(), StartedAt: srv.started, Log: srv.log.Status()}
 		}}
 	if !f.asJSON {
 		var one sync.Mutex
@@ -155,9 +165,8 @@ func (s *server) admitSecond() {
 	}})
 }
 
-// startRunner connects the Runner of this process over the bus, with the rights and the
-// messages that a remote one would have. It serves its first Project from the start.
-func (s *server) startRunner(ctx context.Context, f upFlags, root string) error {
+// startFleet hears Runners: that of this process, and those that were let in from outside.
+func (s *server) startFleet(c RunnersConfig) error {
 	bus, err := s.log.ServerBus()
 	if err != nil {
 		return err
@@ -166,28 +175,25 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	actor.Credential = "runner"
 	registrar := projects.NewRegistrar(s.writer, s.known, actor)
 	s.fleet, err = execution.New(execution.Options{Bus: bus, Dir: s.dir, Server: s.instance, Now: time.Now, Logger: s.logger,
-		Known: s.known.Known, Register: registrar.Register})
+		Known: s.known.Known, Register: registrar.Register,
+		Remotes: execution.Remotes{Local: s.settings.Client, Admit: s.others.Serves, Enrol: s.others.Enrol, Build: thisBuild().String()}})
 	if err != nil {
 		return err
 	}
 	if s.lostKey = s.fleet.FreshKey() && s.store.Any(); s.lostKey {
 		s.logger.Error(lostKeyText)
 	}
-	if runner.CheckProjects(filepath.Join(s.dir, "runner")) != nil {
-		return failf(exitFailed, "runner/projects.json in the data directory is damaged: put it back from a copy; `webcodex doctor` tells more")
-	}
-	s.resources = ssh.New(ssh.Options{File: sshSettings(f.cfg.file), Logger: s.logger})
-	sandbox.Protect(f.cfg.file, sshSettings(f.cfg.file))
-	// Making the Runner ends what a dead one left running.
-	s.runner, err = runner.New(runner.Options{Dir: filepath.Join(s.dir, "runner"), Deny: []string{s.dir}, Client: s.settings.Client,
-		Build: thisBuild().String(), Fsync: f.cfg.Durability != eventlog.Process, Parsers: testparse.Parsers, Tree: gitops.Bind,
-		Logger: s.logger})
+	return s.admitRunners(c)
+}
+
+// startRunner connects the Runner of this process over the bus, with the rights and the
+// messages that a remote one would have. It serves its first Project from the start.
+func (s *server) startRunner(ctx context.Context, f upFlags, root string) (err error) {
+	s.runner, s.resources, err = makeRunner(runner.Options{Dir: filepath.Join(s.dir, "runner"), Deny: []string{s.dir}, Client: s.settings.Client,
+		Fsync: f.cfg.Durability != eventlog.Process}, f.cfg.file, s.logger)
 	if err != nil {
 		return err
 	}
-	files.Register(s.runner)
-	gitops.Register(s.runner)
-	ssh.Register(s.runner, s.resources)
 	if _, err := s.runner.AddProject(root); err != nil {
 		return err
 	}
@@ -208,15 +214,6 @@ func (s *server) startRunner(ctx context.Context, f upFlags, root string) error 
 	return s.fleet.WaitRunner(ctx, s.settings.Client)
 }
 
-// sshSettings is the file with the Runner's named resources: beside the configuration file, which
-// does not name it. Empty where there is no place to look.
-func sshSettings(config string) string {
-	if config == "" {
-		return ""
-	}
-	return filepath.Join(filepath.Dir(config), "ssh.toml")
-}
-
 // stopRunner ends what the Runner runs and waits until it has told the results.
 func (s *server) stopRunner() {
 	if s.runnerStop != nil {
@@ -228,6 +225,10 @@ func (s *server) stopRunner() {
 // addProject serves one more directory and gives its name once calls may use it. Adding one
 // that is served already gives the same name.
 func (s *server) addProject(ctx context.Context, path string) (string, error) {
+	if s.runner == nil {
+		return "", fault.New(fault.Unavailable, "the server on this data directory has no Runner of its own, so it can serve no directory").
+			WithNext("run `webcodex runner` for it, or end the server and start `webcodex up`")
+	}
 	p, err := s.runner.AddProject(path)
 	if err != nil {
 		return "", err
@@ -252,6 +253,9 @@ func (s *server) addProject(ctx context.Context, path string) (string, error) {
 // paths are the directories served.
 func (s *server) paths() []string {
 	var out []string
+	if s.runner == nil {
+		return nil
+	}
 	for _, p := range s.runner.Projects() {
 		out = append(out, p.Path)
 	}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+
+	"webcodex/internal/sandbox"
+	"webcodex/runner"
+	"webcodex/runner/files"
+	"webcodex/runner/gitops"
+	"webcodex/runner/ssh"
+	"webcodex/runner/testparse"
+)
+
+// makeRunner makes a Runner that can do all there is, be it in the server's process or in one of
+// its own. Options lack what is the same for both. Making it ends what a dead one left running.
+func makeRunner(o runner.Options, config string, logger *slog.Logger) (*runner.Runner, *ssh.Resources, error) {
+	if runner.CheckProjects(o.Dir) != nil {
+		return nil, nil, failf(exitFailed, "runner/projects.json in the data directory is damaged: put it back from a copy; `webcodex doctor` tells more")
+	}
+	resources := ssh.New(ssh.Options{File: sshSettings(config), Logger: logger})
+	sandbox.Protect(config, sshSettings(config))
+	o.Build, o.Parsers, o.Tree, o.Logger = thisBuild().String(), testparse.Parsers, gitops.Bind, logger
+	r, err := runner.New(o)
+	if err != nil {
+		resources.Close()
+		return nil, nil, err
+	}
+	files.Register(r)
+	gitops.Register(r)
+	ssh.Register(r, resources)
+	return r, resources, nil
+}
+
+// sshSettings is the file with the Runner's named resources: beside the configuration file, which
+// does not name it. Empty where there is no place to look.
+func sshSettings(config string) string {
+	if config == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(config), "ssh.toml")
+}
