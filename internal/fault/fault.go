@@ -72,10 +72,19 @@ const (
 	EnrolmentExpired        Kind = "enrolment_code_expired"
 	EnrolmentSpent          Kind = "enrolment_code_spent" // a Runner was enrolled with it
 	EnrolmentRevoked        Kind = "enrolment_code_revoked"
-	SSHResourceNotFound     Kind = "ssh_resource_not_found" // not in the settings of the Runner
-	SSHSessionRequired      Kind = "ssh_session_required"
-	SSHConnectionFailed     Kind = "ssh_connection_failed" // nothing was started; the reason says why
-	SSHTransportFailed      Kind = "ssh_transport_failed"  // after the command was sent: its outcome is unknown
+	// Of language servers.
+	LSPServerUnavailable     Kind = "lsp_server_unavailable" // none is installed, or it does not start
+	LSPServerFailed          Kind = "lsp_server_failed"      // it ended
+	LSPRequestTimeout        Kind = "lsp_request_timeout"
+	LSPProtocolError         Kind = "lsp_protocol_error"
+	UnsupportedLanguage      Kind = "unsupported_language"
+	DocumentTooLarge         Kind = "document_too_large"
+	InvalidPosition          Kind = "invalid_position"
+	CallHierarchyUnsupported Kind = "call_hierarchy_unsupported"
+	SSHResourceNotFound      Kind = "ssh_resource_not_found" // not in the settings of the Runner
+	SSHSessionRequired       Kind = "ssh_session_required"
+	SSHConnectionFailed      Kind = "ssh_connection_failed" // nothing was started; the reason says why
+	SSHTransportFailed       Kind = "ssh_transport_failed"  // after the command was sent: its outcome is unknown
 )
 
 // Recovery says what a caller may do next (recovery_kind on the wire).
@@ -170,11 +179,11 @@ func defaultRecovery(k Kind) Recovery {
 	switch k {
 	case InvalidArguments, InvalidInstruction, InvalidContext, UnknownTool, UnknownSessionID, UnknownSessionRef, UnknownProject,
 		UnknownProjectRef, UnknownClientID, UnknownJob, SessionProjectMismatch, InvalidPath, CommandSpawnFailed, InvalidMessage, UnknownMessage, UnknownPeer, NotTodo,
-		IdempotencyConflict, InvalidObservation, InvalidFence, SSHResourceNotFound, SSHSessionRequired:
+		IdempotencyConflict, InvalidObservation, InvalidFence, SSHResourceNotFound, SSHSessionRequired, InvalidPosition, UnsupportedLanguage:
 		return FixArguments
 	case EditConflict, AlreadyCompleted, FenceStale:
 		return ReRead
-	case CompletionUncertain, RunnerUnavailable, Conflict, TooManyCalls, ShuttingDown, Timeout:
+	case CompletionUncertain, RunnerUnavailable, Conflict, TooManyCalls, ShuttingDown, Timeout, LSPRequestTimeout, LSPServerFailed:
 		return RetrySame
 	default:
 		return None
