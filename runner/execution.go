@@ -363,7 +363,7 @@ func (e *execution) set(s wire.JournalState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.state = s
-	if e.started.IsZero() {
+	if s == wire.JRunning {
 		e.started = e.now()
 	}
 	e.version++

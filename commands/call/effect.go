@@ -48,6 +48,9 @@ type EffectOptions struct {
 	Timeout time.Duration
 	// Grace after which it becomes a Job; 0: never.
 	Grace time.Duration
+	// Job: it is one from the start. It waits for a slot of its Runner, and Timeout counts from
+	// when it has one.
+	Job bool
 	// Facts turns the proven end into what is recorded; used for late ends too.
 	Facts func(wire.Result) Facts
 	// Validates is what a validating run covers; it is durable with the start, so that an end
@@ -94,7 +97,7 @@ func (c *Call) Effect(ctx context.Context, op wire.Op, in any, o EffectOptions) 
 	c.execution, c.validates = offer.ID, o.Validates
 	start := c.commitStart(ctx, offer)
 	x := Execution{Target: *c.Target, Offer: offer, Ready: start.wait, Grace: o.Grace,
-		CancelOnDone: c.req.CancelOnDisconnect, Late: c.late(offer, o), Settled: c.settled}
+		CancelOnDone: c.req.CancelOnDisconnect && !o.Job, Late: c.late(offer, o), Settled: c.settled}
 	run := ctx
 	if !x.CancelOnDone {
 		run = context.WithoutCancel(ctx)
@@ -130,7 +133,7 @@ func (c *Call) offer(op wire.Op, in any, o EffectOptions) (wire.Offer, error) {
 		return wire.Offer{}, fault.Wrap(err, fault.Internal, "the request could not be encoded")
 	}
 	t := c.Target
-	offer := wire.Offer{ID: event.NewExecutionID(), Op: op, Body: body, Bounds: wire.Bounds{TimeoutMS: o.Timeout.Milliseconds()},
+	offer := wire.Offer{ID: event.NewExecutionID(), Op: op, Body: body, Bounds: wire.Bounds{TimeoutMS: o.Timeout.Milliseconds(), Job: o.Job},
 		Fence: wire.Fence{Client: t.Ref.Client, Instance: t.Instance, Project: t.Ref.Project, Root: t.Root}}
 	if len(body) > wire.MaxMessage-offerOverhead {
 		return wire.Offer{}, fault.New(fault.InvalidArguments, "the request is larger than a Runner takes in one message").
@@ -302,7 +305,10 @@ func FactsOf(r wire.Result) Facts {
 		f.FailureKind = string(r.State)
 	}
 	if r.Fault != nil {
-		f.ErrorKind, f.FailureKind = string(r.Fault.Kind), r.Fault.FailureKind
+		f.ErrorKind = string(r.Fault.Kind)
+		if r.State == wire.JTerminal || r.Fault.FailureKind != "" {
+			f.FailureKind = r.Fault.FailureKind
+		}
 		f.Effect.StateChanged = r.Fault.StateChanged
 	}
 	if p := r.Process; p != nil {

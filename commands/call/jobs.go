@@ -1,11 +1,14 @@
 package call
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/projections/session"
 	"webcodex/runner/wire"
 )
 
@@ -23,6 +26,8 @@ type Job struct {
 	Ended     bool
 	// Stopping: its Runner took a request to end it, and the end has not come yet.
 	Stopping bool
+	// Past: it is of an earlier server life, known from its Session alone.
+	Past bool
 }
 
 // jobTable remembers the Jobs of this server life by id, in order of their promotion. What is durable about them is in
@@ -70,6 +75,17 @@ func (t *jobTable) stop(id event.ExecutionID) {
 	if j := t.byID[id]; j != nil {
 		j.Stopping = true
 	}
+}
+
+// all gives every one, the newest first.
+func (t *jobTable) all() []Job {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []Job
+	for _, id := range slices.Backward(t.order) {
+		out = append(out, *t.byID[id])
+	}
+	return out
 }
 
 // running are those without an end, the newest first.
@@ -123,12 +139,96 @@ func (c *Call) job(offer wire.Offer) Job {
 // caller; anything else is unknown_job.
 func (c *Call) Job(id string) (Job, error) {
 	j, ok := c.kernel.jobs.find(event.ExecutionID(id))
+	if !ok {
+		j, ok = c.pastJob(event.ExecutionID(id))
+	}
 	if !ok || j.Authority != c.Principal.Actor.Authority || !c.Principal.Sees(j.Target.Ref) {
-		return Job{}, fault.New(fault.UnknownJob, "no such Job is known in this server's life").WithField("job_id").
+		return Job{}, fault.New(fault.UnknownJob, "no such Job is known").WithField("job_id").
 			WithNext("use the job_id that the run gave; look at what changed before running it again")
 	}
 	if c.Recorder != nil && !c.Recorder.Project.Zero() && c.Recorder.Project != j.Target.Ref {
 		return Job{}, c.mismatch() // the Job's Project is the request's (REC-09)
 	}
-	return j, nil
+	return c.present(j), nil
+}
+
+// present aims at the Runner that serves the Job's Project now: another life of it knows from its
+// journal how the Job ended.
+func (c *Call) present(j Job) Job {
+	if t, err := c.kernel.fleet.Target(j.Target.Ref); err == nil {
+		j.Target = t
+	}
+	return j
+}
+
+// pastJob finds a Job of an earlier server life by its Session.
+func (c *Call) pastJob(id event.ExecutionID) (Job, bool) {
+	if !id.Valid() {
+		return Job{}, false
+	}
+	if e, core, ok := c.Sessions().Ended(id); ok {
+		return jobOf(core, id, e.Tool, true), true
+	}
+	if o, core, ok := c.Sessions().Running(id); ok {
+		return jobOf(core, id, o.Tool, false), true
+	}
+	return Job{}, false
+}
+
+func jobOf(core session.Core, id event.ExecutionID, tool string, ended bool) Job {
+	return Job{ID: id, Target: Target{Ref: core.Project}, Authority: core.Authority, Session: core.ID, Tool: tool, Ended: ended, Past: true}
+}
+
+// Jobs lists the caller's Jobs of a Project, of a Session, or all; those without an end first,
+// each part the newest first. Of earlier server lives it knows what Sessions know: what has no end
+// yet, and of a named Session what ended too.
+func (c *Call) Jobs(project *ProjectInfo, s *session.Core) ([]Job, error) {
+	var out []Job
+	seen := map[event.ExecutionID]bool{}
+	add := func(j Job) {
+		if seen[j.ID] || j.Authority != c.Principal.Actor.Authority || !c.Principal.Sees(j.Target.Ref) ||
+			project != nil && j.Target.Ref != project.Ref || s != nil && j.Session != s.ID {
+			return
+		}
+		seen[j.ID] = true
+		out = append(out, c.present(j))
+	}
+	for _, j := range c.kernel.jobs.all() {
+		add(j)
+	}
+	if s != nil {
+		for _, o := range openJobs(*s) {
+			add(jobOf(*s, o, s.Jobs[o].Tool, false))
+		}
+		for _, e := range slices.Backward(s.Ended) {
+			add(jobOf(*s, e.Execution, e.Tool, true))
+		}
+	} else {
+		open, err := c.Sessions().Open()
+		if err != nil {
+			return nil, fault.Wrap(err, fault.Unavailable, "the Sessions' Jobs cannot be read").WithNext("call again")
+		}
+		for _, w := range open {
+			core, _ := c.Sessions().Core(w.Session)
+			for _, o := range openJobs(core) {
+				add(jobOf(core, o, core.Jobs[o].Tool, false))
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Job) int { return cmp.Compare(rank(a), rank(b)) })
+	return out, nil
+}
+
+func rank(j Job) int {
+	if j.Ended {
+		return 1
+	}
+	return 0
+}
+
+// openJobs are a Session's Jobs without an end, the newest first.
+func openJobs(c session.Core) []event.ExecutionID {
+	return slices.SortedFunc(maps.Keys(c.Jobs), func(a, b event.ExecutionID) int {
+		return cmp.Or(c.Jobs[b].At.Compare(c.Jobs[a].At), cmp.Compare(a, b))
+	})
 }

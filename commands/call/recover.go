@@ -112,7 +112,11 @@ func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64) {
 		}
 		return provenFacts(*q.Result), q.Result.DurationMS
 	case wire.JNever, wire.JRefused, wire.JStartFailed:
-		return FactsOf(wire.Result{State: q.State}), 0
+		r := wire.Result{State: q.State}
+		if q.Result != nil {
+			r.Fault = q.Result.Fault
+		}
+		return FactsOf(r), 0
 	case wire.JAbsent:
 		if x.Generation != "" && q.Generation == x.Generation && q.Boot == x.Boot {
 			return FactsOf(wire.Result{State: wire.JNever}), 0

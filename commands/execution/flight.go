@@ -251,7 +251,9 @@ func (fl *flight) proven(q wire.QueryReply) wire.Result {
 			return end
 		}
 	case wire.JNever:
-		r.State = wire.JNever
+		if r.State = wire.JNever; q.Result != nil {
+			r.Fault = q.Result.Fault
+		}
 	case wire.JAbsent:
 		t := fl.x.Target
 		if t.Generation != "" && t.Generation == q.Generation && t.Boot == q.Boot {

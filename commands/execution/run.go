@@ -20,8 +20,15 @@ func (f *Fleet) Run(ctx context.Context, x call.Execution) (call.Outcome, error)
 		return call.Outcome{}, err
 	}
 	begun := time.Now()
+	if x.Offer.Bounds.Job {
+		// Nobody waits for its end, however soon it comes.
+		fl.late = true
+	}
 	if out, err, over := f.offer(ctx, fl); over {
 		return out, err
+	}
+	if x.Offer.Bounds.Job {
+		return call.Outcome{Promoted: true}, nil
 	}
 	w := &waiting{f: f, fl: fl, cancelled: ctx.Done()}
 	if !x.CancelOnDone {

@@ -27,6 +27,8 @@ const (
 	// MaxShellTimeoutSecs is lower: longer work is a process or a script.
 	MaxShellTimeoutSecs = 120
 	DefaultTimeoutSecs  = 60
+	// DefaultJobTimeoutSecs is of a Job, from its start.
+	DefaultJobTimeoutSecs = MaxTimeoutSecs
 	// MaxSyncWaitSecs is the longest an answer waits before the run becomes a Job; a request
 	// may lower it.
 	MaxSyncWaitSecs = 10
@@ -40,6 +42,18 @@ const (
 	MaxObserveWaitSecs = 60
 	DefaultTailLines   = 40
 	MaxTailLines       = 200
+	// MaxListed Jobs on one page of list_jobs; DefaultListed of them where the caller says nothing.
+	MaxListed     = wire.MaxJobStates
+	DefaultListed = 20
+	// MaxLogBytes of one stream on one page of read_job_log, and the lines of its end.
+	MaxLogBytes     = 20_000
+	DefaultLogBytes = 12_000
+	MaxLogLines     = 500
+	DefaultLogLines = 200
+	// statesWait bounds the question how Jobs are, retryStates the pause before a Runner that is
+	// away is asked again.
+	statesWait  = 5 * time.Second
+	retryStates = 500 * time.Millisecond
 	// observeMargin is the time an answer may take beyond the wait itself.
 	observeMargin = 10 * time.Second
 )

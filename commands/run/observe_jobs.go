@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -36,7 +37,7 @@ type JobOut struct {
 	Success          bool                 `json:"success"`
 	ErrorKind        fault.Kind           `json:"error_kind,omitempty"`
 	Error            string               `json:"error,omitempty"`
-	Status           string               `json:"status,omitempty"` // queued, running, completed, failed, timed_out, cancelled, lost
+	Status           string               `json:"status,omitempty"` // agent_queued, queued, running, stop_requested, completed, failed, timed_out, cancelled, lost
 	State            event.ExecutionState `json:"execution_state,omitempty"`
 	Terminal         bool                 `json:"terminal"`
 	ExitCode         *int                 `json:"exit_code,omitempty"`
@@ -72,7 +73,7 @@ func observeJobs(ctx context.Context, c *call.Call) (call.Result, error) {
 			out.Items[i] = ended(c, item.JobID, err)
 			continue
 		}
-		groups = join(groups, job.Target, i, wire.ObserveItem{ID: item.JobID, Token: item.Token}, min(tail, MaxTailLines))
+		groups = join(groups, job, i, wire.ObserveItem{ID: item.JobID, Token: item.Token}, min(tail, MaxTailLines))
 	}
 	wait := time.Duration(in.WaitSecs) * time.Second
 	switch {
@@ -85,14 +86,18 @@ func observeJobs(ctx context.Context, c *call.Call) (call.Result, error) {
 	}
 	for _, g := range groups {
 		seen, err := observeOn(ctx, c, g.target, g.ask)
-		if err != nil {
+		if err != nil && !g.past {
 			return call.Result{}, err
 		}
 		if len(groups) == 1 {
 			out.WaitOutcome = seen.WaitOutcome
 		}
-		for n, v := range seen.Items[:min(len(seen.Items), len(g.places))] {
-			out.Items[g.places[n]] = jobOut(v)
+		for n, place := range g.places {
+			if n < len(seen.Items) && seen.Items[n].Known {
+				out.Items[place] = jobOut(seen.Items[n])
+			} else {
+				out.Items[place] = ended(c, in.Items[place].JobID, cmp.Or(err, notKept()))
+			}
 		}
 	}
 	return call.Result{Output: out}, nil
@@ -107,12 +112,14 @@ func ended(c *call.Call, id string, unknown error) JobOut {
 	}
 	facts := call.Facts{FailureKind: j.FailureKind, Effect: event.Effect{State: j.State}}
 	o := JobOut{JobID: id, Success: true, Terminal: true, Status: statusOf(facts), State: j.State, ExitCode: j.ExitCode, Reset: true,
-		Error: "its output is gone with the server life that ran it"}
+		Error: outputGone}
 	if j.State != event.OutcomeUnknown {
 		o.DurationMS = &j.DurationMS
 	}
 	return o
 }
+
+const outputGone = "its output is no longer kept"
 
 // Wait outcomes.
 const (
@@ -126,13 +133,17 @@ type group struct {
 	target call.Target
 	ask    wire.ObserveJobsIn
 	places []int // of its items in the call
+	// past: all its Jobs are of an earlier server life, and their Sessions may know more of them
+	// than a Runner that does not answer.
+	past bool
 }
 
-func join(groups []group, t call.Target, place int, item wire.ObserveItem, tail int) []group {
-	i := slices.IndexFunc(groups, func(g group) bool { return g.target.Ref == t.Ref })
+func join(groups []group, j call.Job, place int, item wire.ObserveItem, tail int) []group {
+	i := slices.IndexFunc(groups, func(g group) bool { return g.target.Ref == j.Target.Ref })
 	if i < 0 {
-		i, groups = len(groups), append(groups, group{target: t, ask: wire.ObserveJobsIn{TailLines: tail}})
+		i, groups = len(groups), append(groups, group{target: j.Target, ask: wire.ObserveJobsIn{TailLines: tail}, past: true})
 	}
+	groups[i].past = groups[i].past && j.Past
 	groups[i].ask.Items = append(groups[i].ask.Items, item)
 	groups[i].places = append(groups[i].places, place)
 	return groups
@@ -186,32 +197,17 @@ func jobOut(v wire.JobView) JobOut {
 		o.ErrorKind = fault.UnknownJob
 		return o
 	}
-	o.Status, o.State = "running", event.Started
-	if v.State == wire.JAccepted || v.State == wire.JStarting {
-		o.Status, o.State = "queued", "" // it may start at any moment: not_started needs proof
-	}
+	at := standingOf(v)
+	o.Status, o.State = at.Status, at.State
 	if !v.Terminal {
 		return o
 	}
-	facts := call.FactsOf(wire.Result{State: v.State, Process: v.Outcome})
-	o.State, o.ExitCode, o.Status = facts.Effect.State, facts.ExitCode, statusOf(facts)
+	o.ExitCode, o.ErrorKind = at.Facts.ExitCode, fault.Kind(at.Facts.ErrorKind)
+	if v.Gone {
+		o.Error = outputGone
+	}
 	if v.Outcome != nil {
 		o.DurationMS, o.Tests = &v.Outcome.DurationMS, v.Outcome.Tests
 	}
 	return o
-}
-
-func statusOf(f call.Facts) string {
-	switch f.Effect.State {
-	case event.TimedOut:
-		return "timed_out"
-	case event.Cancelled:
-		return "cancelled"
-	case event.OutcomeUnknown:
-		return "lost"
-	}
-	if f.FailureKind != "" {
-		return "failed"
-	}
-	return "completed"
 }

@@ -25,18 +25,8 @@ func resourceOf(c *call.Call) string {
 // runRemote runs a shell command on the Session's resource. It is never run here instead, and
 // its end proves nothing about the Project's files: it validates nothing.
 func runRemote(ctx context.Context, c *call.Call, in ShellIn, remote wire.SSHShellIn) (call.Result, error) {
-	if err := checkNUL(wire.ProcessIn{Command: remote.Command, Cwd: remote.Cwd}); err != nil {
+	if err := checkRemote(c, remote); err != nil {
 		return call.Result{}, err
-	}
-	if len(remote.Cwd) > wire.MaxRemoteCwdBytes || strings.ContainsFunc(remote.Cwd, unicode.IsControl) {
-		return call.Result{}, fault.New(fault.InvalidArguments, "a directory on a resource has at most %d bytes and no control characters",
-			wire.MaxRemoteCwdBytes).WithField("cwd")
-	}
-	if c.Target != nil && !serves(c, wire.OpSSHShell) {
-		f := fault.New(fault.CapabilityUnavailable, "the Runner of this Project runs no commands on named resources").
-			WithField("resource").WithNext("use a Session without a resource")
-		f.ExecutionState = string(event.NotStarted)
-		return call.Result{}, f
 	}
 	timeoutSecs := timeoutOf(in.TimeoutSecs)
 	o, err := c.Effect(ctx, wire.OpSSHShell, remote, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: graceOf(in.SyncWaitSecs), Key: in.Key})
@@ -51,6 +41,24 @@ func runRemote(ctx context.Context, c *call.Call, in ShellIn, remote wire.SSHShe
 	}
 	res.Output = ShellOut{Output: out, Shell: remote.Shell, Executor: "ssh", Resource: &remote.Resource}
 	return res, nil
+}
+
+// checkRemote refuses what cannot be run on a resource, before anything is recorded as started.
+func checkRemote(c *call.Call, remote wire.SSHShellIn) error {
+	if err := checkNUL(wire.ProcessIn{Command: remote.Command, Cwd: remote.Cwd}); err != nil {
+		return err
+	}
+	if len(remote.Cwd) > wire.MaxRemoteCwdBytes || strings.ContainsFunc(remote.Cwd, unicode.IsControl) {
+		return fault.New(fault.InvalidArguments, "a directory on a resource has at most %d bytes and no control characters",
+			wire.MaxRemoteCwdBytes).WithField("cwd")
+	}
+	if c.Target != nil && !serves(c, wire.OpSSHShell) {
+		f := fault.New(fault.CapabilityUnavailable, "the Runner of this Project runs no commands on named resources").
+			WithField("resource").WithNext("use a Session without a resource")
+		f.ExecutionState = string(event.NotStarted)
+		return f
+	}
+	return nil
 }
 
 // serves reports whether the Runner of the call's Project said that it can do the op.

@@ -49,13 +49,7 @@ func runShell(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	shell := in.Shell
-	if shell == "" && c.Session != nil {
-		shell = c.Session.Context.DefaultShell
-	}
-	if shell == "" {
-		shell = wire.Shells[0]
-	}
+	shell := shellOf(c, in.Shell)
 	if name := resourceOf(c); name != "" {
 		return runRemote(ctx, c, in, wire.SSHShellIn{Session: c.Session.ID, Resource: name, Command: in.Command, Shell: shell, Cwd: cwdOf(c, in.Cwd)})
 	}

@@ -98,6 +98,23 @@ func (s *Store) Ended(id event.ExecutionID) (EndedJob, Core, bool) {
 	return j, c, ok
 }
 
+// Running finds a Job of any Session that has no end yet, by its id, and the Session it belongs to.
+func (s *Store) Running(id event.ExecutionID) (OpenJob, Core, bool) {
+	open, err := s.Open()
+	if err != nil {
+		return OpenJob{}, Core{}, false
+	}
+	for _, w := range open {
+		for _, j := range w.Jobs {
+			if j.Execution.ID == id {
+				c, ok := s.Core(w.Session)
+				return j, c, ok
+			}
+		}
+	}
+	return OpenJob{}, Core{}, false
+}
+
 func endedIn(c Core, id event.ExecutionID) (EndedJob, bool) {
 	i := slices.IndexFunc(c.Ended, func(j EndedJob) bool { return j.Execution == id })
 	if i < 0 {

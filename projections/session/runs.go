@@ -82,7 +82,7 @@ func (r run) stale(tree string) *bool {
 }
 
 // textless are the tools whose commands are never stored, so that no evidence repeats them.
-var textless = set("run_process", "run_script", "run_shell")
+var textless = set("run_process", "run_script", "run_shell", "run_job")
 
 // again are the arguments that run the same validation once more, as far as they are stored:
 // its identity is made of them, so that only then a pass resolves the failure.
