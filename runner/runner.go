@@ -89,6 +89,7 @@ type Runner struct {
 	owed             map[event.ExecutionID]wire.Result // ends of an earlier life, not yet acknowledged
 
 	removed []func(event.ProjectID)
+	closing []func()
 	wide    *Project // stands where an op has no Project
 	trouble string   // what the owner should look at; empty: nothing
 }
@@ -254,6 +255,9 @@ func (r *Runner) drain() {
 // Close gives the directory free. Call it after Serve has returned.
 func (r *Runner) Close() error {
 	r.drain()
+	for _, end := range r.closing {
+		end()
+	}
 	r.scripts.close()
 	r.projects.close()
 	return r.journal.close()

@@ -79,6 +79,10 @@ func (r *Runner) OnProjectRemoved(release func(event.ProjectID)) {
 	r.removed = append(r.removed, release)
 }
 
+// OnClose registers what ends the processes that are kept beside executions. It is called when the
+// Runner closes, after its executions have ended. Register before the Runner serves.
+func (r *Runner) OnClose(end func()) { r.closing = append(r.closing, end) }
+
 // Projects lists what is served, ordered by id.
 func (r *Runner) Projects() []*Project {
 	list := r.projects.list()

@@ -8,6 +8,7 @@ import (
 	"webcodex/runner"
 	"webcodex/runner/files"
 	"webcodex/runner/gitops"
+	"webcodex/runner/lsp"
 	"webcodex/runner/ssh"
 	"webcodex/runner/testparse"
 )
@@ -29,6 +30,7 @@ func makeRunner(o runner.Options, config string, logger *slog.Logger) (*runner.R
 	files.Register(r)
 	gitops.Register(r)
 	ssh.Register(r, resources)
+	lsp.Register(r, lsp.New(lsp.CacheDir()))
 	return r, resources, nil
 }
 

@@ -86,8 +86,8 @@ func (s *Service) state(at id) (string, string) {
 
 // Sandboxed reports that language servers here can neither write nor reach the network.
 func Sandboxed() bool {
-	have := sandbox.Enforced().Capabilities()
-	return slices.Contains(have, "sandbox_files") && slices.Contains(have, "sandbox_network")
+	held := sandbox.Enforced()
+	return held.Files() && held.Network()
 }
 
 // observe tells work_on_project whether there is a server for the Project's main language.
@@ -103,7 +103,7 @@ func (s *Service) observe(ctx context.Context, p *runner.Project, _ struct{}) (w
 	return out, nil
 }
 
-// Register adds the navigation ops to a Runner.
+// Register adds the navigation ops to a Runner, which closes the Service at its own end.
 func Register(r *runner.Runner, s *Service) {
 	runner.Read(r, wire.OpLSPStatus, s.status)
 	runner.Read(r, wire.OpObserveNavigation, s.observe)
@@ -115,4 +115,5 @@ func Register(r *runner.Runner, s *Service) {
 	runner.Read(r, wire.OpDiagnostics, s.diagnostics)
 	runner.Read(r, wire.OpCallHierarchy, s.callHierarchy)
 	r.OnProjectRemoved(s.Leave)
+	r.OnClose(s.Close)
 }
