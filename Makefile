@@ -22,9 +22,13 @@ GOVER := $(shell $(GO) env GOVERSION)
 STATICCHECK_VERSION := v0.8.2
 # v0.5.0 needs a newer Go than go.mod names.
 SUMTYPE_VERSION     := v0.3.1
+# The language server that tests ask; v0.24.0 needs a newer Go.
+GOPLS_VERSION       := v0.23.0
 
 STATICCHECK := $(CACHE)/staticcheck-$(STATICCHECK_VERSION)-$(GOVER)
 SUMTYPE     := $(CACHE)/go-check-sumtype-$(SUMTYPE_VERSION)-$(GOVER)
+
+GOPLS       := $(CACHE)/gopls-$(GOPLS_VERSION)-$(GOVER)
 
 # Packages tested at a time. Tests start real servers and processes; two cores carry two.
 P ?= 2
@@ -33,7 +37,7 @@ P ?= 2
 export GORACE ?= atexit_sleep_ms=0
 
 .DEFAULT_GOAL := test
-.PHONY: run demo test lint fmt-check vet staticcheck sumtype house platforms bench soak generate conformance
+.PHONY: run demo test lint fmt-check vet staticcheck sumtype house platforms bench soak generate conformance gopls
 
 run:
 	$(GO) run ./cmd/webcodex up
@@ -41,13 +45,13 @@ run:
 demo:
 	$(GO) run ./cmd/webcodex demo
 
-test:
+test: gopls
 	@mkdir -p $(FIGURES)/test
 	@echo "$(GO) test -race -p $(P) -timeout 9m ./..."
 	@$(call figured,test) $(GO) test -race -p $(P) -timeout 9m ./...; $(call figures,test)
 
 # $(1) a target: tests write their figures there, and they are shown whatever became of the tests.
-figured = WEBCODEX_FIGURES=$(FIGURES)/$(1)
+figured = WEBCODEX_GOPLS=$(GOPLS) WEBCODEX_FIGURES=$(FIGURES)/$(1)
 figures = rc=$$?; echo "figures:"; cat $(FIGURES)/$(1)/*.json; exit $$rc
 
 lint: fmt-check vet staticcheck sumtype house platforms
@@ -79,7 +83,7 @@ bench:
 	@$(call figured,bench) WEBCODEX_BENCH=1 $(GO) test -p 1 -count=1 -run '^TestRatio' -timeout 30m -v \
 		$$(git grep -l 'func TestRatio' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|'); $(call figures,bench)
 
-soak:
+soak: gopls
 	@rm -rf $(FIGURES)/soak && mkdir -p $(FIGURES)/soak
 	@echo "WEBCODEX_SOAK=1 $(GO) test -race -count=1 -p 1 -timeout 2h ./..."
 	@$(call figured,soak) WEBCODEX_SOAK=1 $(GO) test -race -count=1 -p 1 -timeout 2h ./... && \
@@ -101,6 +105,13 @@ endef
 
 $(STATICCHECK):
 	$(call install,honnef.co/go/tools/cmd/staticcheck,$(STATICCHECK_VERSION))
+
+# Without it the tests that ask a language server are skipped.
+gopls:
+	@[ -x $(GOPLS) ] || $(MAKE) -s $(GOPLS) || echo "gopls could not be built"
+
+$(GOPLS):
+	$(call install,golang.org/x/tools/gopls,$(GOPLS_VERSION))
 
 $(SUMTYPE):
 	$(call install,github.com/alecthomas/go-check-sumtype/cmd/go-check-sumtype,$(SUMTYPE_VERSION))
