@@ -30,6 +30,8 @@ var workOnProject = Tool{
 		schema.Req("instruction", schema.Str("What is to be done, in the person's words.", 1, session.MaxInstruction).Fault(fault.InvalidInstruction).ForReading()),
 		schema.Opt("project", schema.Str("To start on, as list_projects gives it.", 1, 512)),
 		schema.Opt("session_id", schema.Str("Exactly the one to continue.", 1, 128)),
+		schema.Opt("client_id", schema.Str("With path, instead of project: its Runner.", 1, 64)),
+		schema.Opt("path", schema.Str("A directory there.", 1, session.MaxPath)),
 		schema.Opt("mode", schema.Enum("checkout works in the repository itself.", "checkout", "worktree")),
 		schema.Opt("session_mode", sessionModeArg),
 		schema.Opt("execution_context", contextArg()),

@@ -4,6 +4,9 @@ package mcp
 var tools = []Tool{
 	workOnProject,
 	listProjects,
+	registerProject,
+	createProject,
+	unregisterProject,
 	startSession,
 	closeSession,
 	updateSessionContext,
@@ -53,6 +56,7 @@ var tools = []Tool{
 	listJobs,
 	stopJob,
 	getRuntimeStatus,
+	listRunners,
 	readToolManifest,
 	callRuntimeTool,
 }

@@ -43,7 +43,7 @@ func (r *Runner) findProject(_ context.Context, _ *Project, in wire.FindProjectI
 }
 
 func (r *Runner) registerProject(_ context.Context, _ *Project, in wire.RegisterProjectIn) (out wire.RegisterProjectOut, _ error) {
-	if err := errors.Join(wire.CheckProjectPath(in.Path), wire.CheckProjectName(in.Name)); err != nil {
+	if err := in.Check(); err != nil {
 		return out, err
 	}
 	return r.accept(in.Path, in.Name)
@@ -64,7 +64,7 @@ func (r *Runner) accept(path, name string) (out wire.RegisterProjectOut, _ error
 // createProject makes a directory below an allowed root and serves it. Where something is there
 // already it makes nothing. What it made is taken away again if it cannot be served.
 func (r *Runner) createProject(ctx context.Context, _ *Project, in wire.CreateProjectIn) (out wire.RegisterProjectOut, err error) {
-	if err := errors.Join(wire.CheckProjectPath(in.Path), wire.CheckProjectName(in.Name)); err != nil {
+	if err := in.Check(); err != nil {
 		return out, err
 	}
 	path := filepath.Clean(in.Path)

@@ -9,6 +9,7 @@ import (
 // ServerInfo is what the process says about itself (get_runtime_status).
 type ServerInfo struct {
 	Version   string
+	Build     string // as a Runner of the same program would announce it
 	StartedAt time.Time
 	Log       eventlog.Status
 }

@@ -49,6 +49,9 @@ func listProjects(_ context.Context, c *call.Call) (call.Result, error) {
 	out := ListOut{Projects: []call.ProjectInfo{}}
 	query := strings.ToLower(in.Query)
 	for _, p := range c.Projects() {
+		if p.Root == "" {
+			continue // it was unregistered
+		}
 		if in.ClientID != "" && string(p.Ref.Client) != in.ClientID || !strings.Contains(strings.ToLower(p.Name+" "+p.Project), query) {
 			continue
 		}

@@ -66,7 +66,7 @@ func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
 	info := c.ServerInfo()
 	l := info.Log
 	out := Status{Version: info.Version, Instance: l.Server, Accepting: true, Sessions: sessionsOf(c),
-		Projects: len(c.Projects()), Runners: runnersOf(c), Loop: c.Loop(),
+		Projects: registered(c), Runners: runnersOf(c), Loop: c.Loop(),
 		Durability: l.Promise,
 		Log: LogStatus{Durability: l.Durability, Survives: l.Promise.Survives, Seq: l.Seq, SyncedSeq: l.SyncedSeq, Bytes: l.Bytes,
 			MaxBytes: l.MaxBytes, FreeBytes: l.FreeBytes, Space: l.Space, Damaged: len(l.Damaged), TailLost: l.TailLost,
@@ -82,6 +82,16 @@ func runStatus(_ context.Context, c *call.Call) (call.Result, error) {
 		out.UptimeS = int64(c.Now().Sub(info.StartedAt) / time.Second)
 	}
 	return call.Result{Output: out}, nil
+}
+
+// registered counts the Projects that exist for the caller.
+func registered(c *call.Call) (n int) {
+	for _, p := range c.Projects() {
+		if p.Root != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // sessionsOf counts what the caller may know of: the owner sees the whole server, anybody else

@@ -20,7 +20,7 @@ type fleet struct{ call.Fleet }
 func (fleet) Runners() []call.RunnerInfo {
 	return []call.RunnerInfo{{Client: "box", Instance: "wc_inst_x", OS: "linux", Projects: 2}}
 }
-func (fleet) Projects() []call.ProjectInfo { return make([]call.ProjectInfo, 2) }
+func (fleet) Projects() []call.ProjectInfo { return []call.ProjectInfo{{Root: "r"}, {Root: "r"}} }
 
 // TestStatus: what runs and what an acknowledgement is worth; no path and no Session's id.
 //

@@ -11,15 +11,19 @@ import (
 	"webcodex/runner/wire"
 )
 
-// WorkIn is the input of work_on_project: exactly one of project and session_id selects; an
-// equal project beside session_id is fine.
+// WorkIn is the input of work_on_project: exactly one of project, session_id and client_id with
+// path selects; an equal project beside session_id is fine.
 type WorkIn struct {
-	Instruction string     `json:"instruction"`
-	Project     string     `json:"project,omitempty"`
-	SessionID   string     `json:"session_id,omitempty"`
-	Mode        string     `json:"mode,omitempty"`
-	SessionMode string     `json:"session_mode,omitempty"`
-	Context     *ContextIn `json:"execution_context,omitempty"`
+	Instruction string `json:"instruction"`
+	Project     string `json:"project,omitempty"`
+	SessionID   string `json:"session_id,omitempty"`
+	// ClientID and Path name a directory on a Runner's machine: the Project there, or the one that
+	// is registered for it.
+	ClientID    event.ClientID `json:"client_id,omitempty"`
+	Path        string         `json:"path,omitempty"`
+	Mode        string         `json:"mode,omitempty"`
+	SessionMode string         `json:"session_mode,omitempty"`
+	Context     *ContextIn     `json:"execution_context,omitempty"`
 	// Profile is the form of guidance for this request; nothing keeps it (PRO-05).
 	Profile string `json:"guidance_profile,omitempty"`
 	// Detail is how much the answer shows of the attempt before; absent: standard (CON-16).
@@ -93,12 +97,15 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err := checkWork(c, in); err != nil {
 		return call.Result{}, err
 	}
-	defaults, err := in.Context.Event(c.Project != nil)
+	defaults, err := in.Context.Event(in.onProject(c))
 	if err != nil {
 		return call.Result{}, err
 	}
 	profile, err := c.Guidance(in.Profile)
 	if err != nil {
+		return call.Result{}, err
+	}
+	if err := in.place(ctx, c); err != nil {
 		return call.Result{}, err
 	}
 	w := WorkOut{SessionID: event.NewSessionID(), Continuation: Created, Feedback: session.FreshFeedback(), Profile: profile}
@@ -129,7 +136,10 @@ func checkWork(c *call.Call, in WorkIn) error {
 	if detailPaths[in.Detail] == 0 {
 		return fault.New(fault.InvalidArguments, "detail is minimal or standard").WithField("detail")
 	}
-	if c.Project == nil && (c.Session == nil || in.Mode == "worktree") {
+	if err := in.checkPlace(c); err != nil {
+		return err
+	}
+	if !in.onProject(c) && (c.Session == nil || in.Mode == "worktree") {
 		return fault.New(fault.InvalidArguments, "name a project to start, or a session_id to continue").WithField("project").
 			WithNext("call list_projects")
 	}
@@ -137,14 +147,12 @@ func checkWork(c *call.Call, in WorkIn) error {
 		return fault.New(fault.Unavailable, "managed worktrees are not available on this server").WithField("mode").
 			WithNext("use mode checkout")
 	}
-	if c.Project != nil {
-		if !c.HasScope(call.ScopeProjectRead) {
-			return fault.New(fault.InsufficientScope, "this credential lacks the scope project:read")
-		}
-		if c.Target == nil {
-			_, err := c.Fleet().Target(c.Project.Ref)
-			return err
-		}
+	if in.onProject(c) && !c.HasScope(call.ScopeProjectRead) {
+		return fault.New(fault.InsufficientScope, "this credential lacks the scope project:read")
+	}
+	if c.Project != nil && c.Target == nil {
+		_, err := c.Fleet().Target(c.Project.Ref)
+		return err
 	}
 	normal := in.SessionMode == string(event.ModeNormal) || in.SessionMode == "" && c.Session == nil
 	if normal && c.Session == nil && !c.HasScope(call.ScopeProjectWrite) {

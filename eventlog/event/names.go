@@ -25,6 +25,7 @@ var stored = map[string]reflect.Type{
 	"session.execution_finished":    reflect.TypeFor[ExecutionFinished](),
 	"session.execution_reconciled":  reflect.TypeFor[ExecutionReconciled](),
 	"project.registered":            reflect.TypeFor[ProjectRegistered](),
+	"project.unregistered":          reflect.TypeFor[ProjectUnregistered](),
 	"log.created":                   reflect.TypeFor[LogCreated](),
 	"log.tail_lost":                 reflect.TypeFor[LogTailLost](),
 	"log.pruned":                    reflect.TypeFor[LogPruned](),

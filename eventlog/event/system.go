@@ -7,6 +7,12 @@ type ProjectRegistered struct {
 	Root    string     `json:"root"` // root fingerprint
 }
 
+// ProjectUnregistered records that a caller unregistered a Project: its Runner serves it no longer.
+// Its Sessions are kept, and it may be registered again.
+type ProjectUnregistered struct {
+	Project ProjectRef `json:"project"`
+}
+
 // LogCreated is the first commit of a log.
 type LogCreated struct {
 	// Epoch is random; tokens carry it, so that those of a lost history are recognised.
@@ -46,10 +52,11 @@ type LogFilled struct {
 // that time may decide again what leaves the log.
 type LogClockConfirmed struct{}
 
-func (LogFilled) isEvent()         {}
-func (LogClockConfirmed) isEvent() {}
-func (LogRestored) isEvent()       {}
-func (LogPruned) isEvent()         {}
-func (ProjectRegistered) isEvent() {}
-func (LogCreated) isEvent()        {}
-func (LogTailLost) isEvent()       {}
+func (ProjectUnregistered) isEvent() {}
+func (LogFilled) isEvent()           {}
+func (LogClockConfirmed) isEvent()   {}
+func (LogRestored) isEvent()         {}
+func (LogPruned) isEvent()           {}
+func (ProjectRegistered) isEvent()   {}
+func (LogCreated) isEvent()          {}
+func (LogTailLost) isEvent()         {}

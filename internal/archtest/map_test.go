@@ -55,7 +55,7 @@ var importMap = map[string]entry{
 	"commands/project":   {"tools over Projects", commandMay},
 	"commands/run":       {"tools that run commands and watch Jobs", commandMay},
 	"commands/runtime":   {"tools over WebCodex itself: its status", commandMay},
-	"commands/session":   {"tools over Workflow Sessions", append([]string{"commands/access"}, commandMay...)},
+	"commands/session":   {"tools over Workflow Sessions", append([]string{"commands/access", "commands/project"}, commandMay...)},
 	"commands/validate":  {"tools that run tests and parse what they said", append([]string{"commands/run"}, commandMay...)},
 
 	"commands/internal/calltest": {"test only: a kernel on a real log, with a Runner that does what a test says",

@@ -35,6 +35,12 @@ func (s *Store) Apply(seq uint64, _ string, c event.Commit) {
 		if p, ok := e.(event.ProjectRegistered); ok {
 			s.set(p)
 		}
+		if u, ok := e.(event.ProjectUnregistered); ok {
+			if p, known := s.known[u.Project]; known {
+				p.Root = ""
+				s.set(p)
+			}
+		}
 	}
 	if p, ok := carriedIn(c); ok {
 		s.set(p)
@@ -43,7 +49,8 @@ func (s *Store) Apply(seq uint64, _ string, c event.Commit) {
 
 func (s *Store) set(p event.ProjectRegistered) { s.known[p.Project], s.dirty[p.Project] = p, p }
 
-// Known lists the Projects as they were last registered, ordered by id.
+// Known lists the Projects as they were last registered, ordered by id. One that was unregistered
+// since has no Root.
 func (s *Store) Known() []event.ProjectRegistered {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -63,11 +63,24 @@ type RegisterProjectIn struct {
 	Name string `json:"name,omitempty"` // for people; empty: the folder's, or what it was called before
 }
 
+// Check says what is wrong with the request by itself: invalid_arguments and invalid_path.
+func (in RegisterProjectIn) Check() error { return checkProject(in.Path, in.Name) }
+
 // CreateProjectIn names a directory that is to be made and served.
 type CreateProjectIn struct {
 	Path    string `json:"path"`
 	Name    string `json:"name,omitempty"`
 	GitInit bool   `json:"git_init,omitempty"` // make it an empty repository
+}
+
+// Check is that of RegisterProjectIn.
+func (in CreateProjectIn) Check() error { return checkProject(in.Path, in.Name) }
+
+func checkProject(path, name string) error {
+	if err := CheckProjectPath(path); err != nil {
+		return err
+	}
+	return CheckProjectName(name)
 }
 
 // RegisterProjectOut is the Project as it is served now.
