@@ -13,7 +13,7 @@ var validatePatch = Tool{
 	Category: "files",
 	Input: schema.Object(
 		schema.Req("project", projectArg),
-		schema.Opt("session_id", sessionArg),
+		schema.Opt("session_id", readerArg),
 		schema.Req("patch", patchArg),
 		schema.Opt("expected_files", expectedFilesArg),
 		schema.Opt("deny_sensitive_paths", denySensitiveArg),

@@ -2,13 +2,18 @@
 // owns the Project reads it; nothing of a diff or a history is ever stored.
 package git
 
-import "time"
+import (
+	"time"
+
+	"webcodex/runner/wire"
+)
 
 // Bounds of the git tools (tools.md; the Runner holds its own).
 const (
 	MaxPathBytes    = 4095
 	MaxDiffPaths    = 64
 	MaxRestorePaths = 32
+	MaxDiscardPaths = wire.MaxDiscardPaths
 	MaxContinuation = 512
 
 	DefaultStatusLimit = 200
@@ -25,6 +30,9 @@ const (
 	DefaultChangeHunks     = 20
 	DefaultChangeHunkLines = 80
 	MaxChangeHunkLines     = 240
+
+	DefaultFindings = 50
+	MaxFindings     = 200
 
 	// restoreTimeout of the effect on the Runner; 32 files take far less.
 	restoreTimeout = 60 * time.Second

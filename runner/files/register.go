@@ -44,6 +44,8 @@ func Register(r *runner.Runner) {
 	runner.Effect(r, wire.OpDeleteFiles, s.remove)
 	runner.Read(r, wire.OpCheckPatch, s.checkPatch)
 	runner.Effect(r, wire.OpApplyPatch, s.applyPatch)
+	runner.Read(r, wire.OpPreviewDiscard, s.previewDiscard)
+	runner.Effect(r, wire.OpDiscardUntracked, s.discardUntracked)
 }
 
 // exclusive locks a Project for a transaction until the returned function is called. The

@@ -52,4 +52,32 @@ const (
 	maxRestorePaths  = 32
 	maxInstructBytes = 256 << 10 // of an instruction file
 	maxGlobs         = 20
+
+	// Of a review: files, subsystems, signals and their paths, symbols, the diff that is read for
+	// them, and the characters that files and signals take.
+	maxReviewFiles       = 80
+	maxReviewPath        = 512
+	maxReviewSubsystems  = 12
+	maxReviewSignals     = 12
+	maxReviewSignalPaths = 8
+	maxReviewFileSymbols = 6
+	maxReviewSymbols     = 80
+	maxReviewSymbolChars = 120
+	maxReviewDiff        = 64 << 10
+	reviewFilesChars     = 20_000
+	reviewSignalChars    = 6_000
+	// reviewLargeLines is what a large change of one file begins at.
+	reviewLargeLines = 500
+
+	// Of a look at hygiene: findings, untracked files that are read and the bytes of each and of
+	// all, the diff that is read, and where a file is large.
+	defaultFindings   = 50
+	maxFindings       = 200
+	findingsChars     = 30_000
+	maxHygieneFiles   = 500
+	maxHygieneFile    = 256 << 10
+	maxHygieneBytes   = 8 << 20
+	maxHygieneDiff    = 8 << 20
+	maxHygieneTracked = 50_000
+	hygieneLarge      = 5 << 20
 )

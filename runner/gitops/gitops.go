@@ -21,6 +21,8 @@ func Register(r *runner.Runner) {
 	runner.Read(r, wire.OpGitDiffHunks, gitDiffHunks)
 	runner.Read(r, wire.OpGitLog, gitLog)
 	runner.Read(r, wire.OpWorkspaceChanges, workspaceChanges)
+	runner.Read(r, wire.OpGitReview, gitReview)
+	runner.Read(r, wire.OpHygiene, hygiene)
 	runner.Effect(r, wire.OpRestorePaths, restorePaths)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"webcodex/internal/fault"
+	"webcodex/internal/git"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
@@ -258,6 +259,18 @@ func everyOp(ctx context.Context, p *runner.Project, base string) map[string]err
 	note("git_log", err)
 	_, err = workspaceChanges(ctx, p, wire.WorkspaceChangesIn{IncludeDiff: true})
 	note("workspace_changes", err)
+	_, err = gitReview(ctx, p, wire.GitReviewIn{})
+	note("git_review", err)
+	_, err = gitReview(ctx, p, wire.GitReviewIn{Base: base, Head: base})
+	note("git_review of commits", err)
+	_, err = hygiene(ctx, p, wire.HygieneIn{IncludeTracked: true})
+	note("hygiene", err)
+	for _, ignored := range []bool{false, true} { // as discard_untracked asks
+		_, err = with(ctx, p, func(repo *git.Repo) (int, error) {
+			return 0, repo.Untracked(ctx, nil, ignored, func(string) error { return nil })
+		})
+		note(fmt.Sprintf("untracked %v", ignored), err)
+	}
 	_, err = restorePaths(ctx, p, wire.RestorePathsIn{Paths: []string{"file"}})
 	note("restore_paths", err)
 	return out
