@@ -5,6 +5,7 @@ import (
 
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
+	"webcodex/runner"
 )
 
 // Config is what an operator may choose for a server, as `up` was told it.
@@ -21,6 +22,8 @@ type Config struct {
 	// RetainedSessions is how many Closed Sessions are kept before the oldest are removed
 	// (historical_session_retention_limit, SES-33).
 	RetainedSessions int
+	// Jobs is how many Jobs the Runner of this process runs at once (max_concurrent_jobs).
+	Jobs int
 	// History says what of the log is kept beyond what is alive.
 	History HistoryConfig
 	// LogMaxBytes is the log's budget in bytes; 0: a share of the free space at the first start.
@@ -70,6 +73,7 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		Durability: eventlog.Always, HotSessions: 100, RetainedSessions: retention.DefaultLimit,
+		Jobs:      runner.DefaultJobs,
 		History:   HistoryConfig{Policy: HistoryFull, MaxAge: 90 * 24 * time.Hour, MaxBytes: 4 << 30},
 		ScrubRate: 5 << 20, ScrubInterval: 24 * time.Hour,
 	}
