@@ -60,6 +60,7 @@ var tools = []Tool{
 	stopJob,
 	getRuntimeStatus,
 	listRunners,
+	listTools,
 	readToolManifest,
 	callRuntimeTool,
 }
