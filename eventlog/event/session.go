@@ -280,6 +280,8 @@ type ToolCallFinished struct {
 	Replays ExecutionID `json:"replays,omitempty"`
 	// Context sums up what a read gave (EVT-15).
 	Context *ContextResult `json:"context_result_summary,omitempty"`
+	// Shell is there where the call was about a persistent shell (SHL-29).
+	Shell *ShellFacts `json:"persistent_shell,omitempty"`
 }
 
 // ExecutionFinished is the terminal marker of a promoted execution (a Job).

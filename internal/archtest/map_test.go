@@ -76,6 +76,8 @@ var importMap = map[string]entry{
 	"runner/worktree": {"managed worktrees: made once, noted, served, brought back",
 		[]string{"eventlog/event", "runner", "runner/wire", "internal/git"}},
 	"runner/ssh": {"named resources: connections to other machines, and commands there",
+		[]string{"eventlog/event", "runner", "runner/wire", "runner/shell", "internal/proc"}},
+	"runner/shell": {"persistent shells: one process each, told one command at a time",
 		[]string{"eventlog/event", "runner", "runner/wire", "internal/proc"}},
 	"runner/ssh/sshtest": {"test only: a real sshd of the test's own", nil},
 	"runner/testparse": {"what test programs print, as structured results",

@@ -22,7 +22,7 @@ var Ops = map[Op]OpInfo{
 // ended, it is taken to have changed them.
 func (op Op) ChangesFiles() bool {
 	info, known := Ops[op]
-	return known && info.Effect && info.Out != reflect.TypeFor[ProcessOutcome]()
+	return known && info.Effect && info.Out != reflect.TypeFor[ProcessOutcome]() && !op.ofShell()
 }
 
 func addOp[In, Out any](op Op, effect bool) {

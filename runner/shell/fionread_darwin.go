@@ -1,0 +1,3 @@
+package shell
+
+const fionread = 0x4004667f // FIONREAD
