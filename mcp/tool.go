@@ -13,7 +13,7 @@ type Tool struct {
 	// Title is for people, shown where it says more than the name; Description leads with the key words and stays under 1 KB.
 	Title       string
 	Description string
-	// Category groups tools in the manifest: workflow, files, git, execution, validation, runtime.
+	// Category groups tools in the manifest (Categories).
 	Category string
 	// Direct tools stand in tools/list; the others are reached by call_runtime_tool.
 	Direct bool

@@ -66,7 +66,7 @@ var readToolManifest = Tool{
 }
 
 // Categories of tools, in the order of the manifest.
-var Categories = []string{"workflow", "board", "files", "git", "execution", "validation", "runtime"}
+var Categories = []string{"workflow", "board", "files", "git", "execution", "validation", "navigation", "runtime"}
 
 func runManifest(_ context.Context, c *call.Call) (call.Result, error) {
 	in, err := call.Decode[manifestIn](c)
