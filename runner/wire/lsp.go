@@ -226,6 +226,7 @@ type LSPStatusOut struct {
 }
 
 func init() {
+	addOp[struct{}, ObserveNavigationOut](OpObserveNavigation, false)
 	addOp[struct{}, LSPStatusOut](OpLSPStatus, false)
 	addOp[NavigateIn, SymbolsOut](OpDocumentSymbols, false)
 	addOp[NavigateIn, SymbolsOut](OpWorkspaceSymbols, false)
