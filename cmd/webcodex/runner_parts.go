@@ -11,6 +11,7 @@ import (
 	"webcodex/runner/lsp"
 	"webcodex/runner/ssh"
 	"webcodex/runner/testparse"
+	"webcodex/runner/worktree"
 )
 
 // makeRunner makes a Runner that can do all there is, be it in the server's process or in one of
@@ -31,6 +32,7 @@ func makeRunner(o runner.Options, config string, logger *slog.Logger) (*runner.R
 	gitops.Register(r)
 	ssh.Register(r, resources)
 	lsp.Register(r, lsp.New(lsp.CacheDir()))
+	worktree.Register(r, worktree.Options{Logger: logger})
 	return r, resources, nil
 }
 

@@ -79,12 +79,12 @@ func Decode[In any](c *Call) (In, error) {
 // Session is named while the offer is on its way, and the grant waits for it. A proven fault
 // (refused, edit conflict, spawn failed) comes back as the error; outcome_unknown is its own
 // fault and never retried. Outcome.Result is set, or Outcome.Promoted. A tool makes at most
-// one effect a call.
+// one effect a call that is recorded.
 func (c *Call) Effect(ctx context.Context, op wire.Op, in any, o EffectOptions) (Outcome, error) {
 	if c.Target == nil {
 		return Outcome{}, fault.New(fault.RunnerUnavailable, "the Runner of this Project is not connected").WithNext("call list_projects")
 	}
-	if c.execution != "" || c.opened() {
+	if c.execution != "" && len(c.legs) > 0 || c.opened() {
 		return Outcome{}, fault.New(fault.Internal, "a call makes one effect, and no decision before it")
 	}
 	if err := c.kernel.cfg.Log.Admit(); err != nil {

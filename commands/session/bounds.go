@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"webcodex/projections/session"
+	"webcodex/runner/wire"
 )
 
 // Bounds of Session commands.
@@ -27,4 +28,8 @@ const (
 	maxRunnerChars = 256
 	// observeTimeout bounds the bootstrap observation; a slow Runner delays no Session.
 	observeTimeout = 20 * time.Second
+	// MaxBaseRef bounds the revision that a worktree is made of, in bytes.
+	MaxBaseRef = wire.MaxBaseRef
+	// worktreeTimeout bounds the making of a managed worktree: all its files are written.
+	worktreeTimeout = 5 * time.Minute
 )

@@ -91,7 +91,7 @@ func TestNothingIsSelectedInstead(t *testing.T) {
 		"worktree, no project":              {calltest.Owner(), args{"instruction": "x", "mode": "worktree"}, fault.InvalidArguments},
 		"worktree of a Session without one": {calltest.Owner(), args{"instruction": "x", "session_id": string(loose.SessionID), "mode": "worktree"}, fault.InvalidArguments},
 		"project for a Session without one": {calltest.Owner(), args{"instruction": "x", "session_id": string(loose.SessionID), "project": alpha}, fault.SessionProjectMismatch},
-		"worktree":                          {calltest.Owner(), args{"instruction": "x", "project": alpha, "mode": "worktree"}, fault.Unavailable},
+		"worktree":                          {calltest.Owner(), args{"instruction": "x", "project": alpha, "mode": "worktree"}, fault.CapabilityUnavailable},
 		"bad defaults":                      {calltest.Owner(), args{"instruction": "x", "project": alpha, "execution_context": args{"default_cwd": "/x"}}, fault.InvalidContext},
 		"no write scope":                    {calltest.Owner(call.ScopeProjectWrite), args{"instruction": "x", "project": alpha}, fault.InsufficientScope},
 		"no read scope":                     {calltest.Owner(call.ScopeProjectRead), args{"instruction": "x", "project": alpha}, fault.InsufficientScope},

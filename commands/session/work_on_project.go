@@ -22,6 +22,7 @@ type WorkIn struct {
 	ClientID    event.ClientID `json:"client_id,omitempty"`
 	Path        string         `json:"path,omitempty"`
 	Mode        string         `json:"mode,omitempty"`
+	BaseRef     string         `json:"base_ref,omitempty"` // what a worktree is made of; empty: HEAD
 	SessionMode string         `json:"session_mode,omitempty"`
 	Context     *ContextIn     `json:"execution_context,omitempty"`
 	// Profile is the form of guidance for this request; nothing keeps it (PRO-05).
@@ -48,6 +49,7 @@ type WorkOut struct {
 	Continuation string             `json:"continuation"`
 	Session      Head               `json:"session"`
 	Workspace    WorkspaceOut       `json:"workspace"`
+	Worktree     *WorktreeOut       `json:"worktree,omitempty"`
 	Instructions InstructionsOut    `json:"instructions"`
 	Navigation   SemanticNavigation `json:"semantic_navigation"`
 	Feedback     session.Feedback   `json:"continuation_feedback"`
@@ -109,14 +111,9 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	w := WorkOut{SessionID: event.NewSessionID(), Continuation: Created, Feedback: session.FreshFeedback(), Profile: profile}
-	if c.Session != nil {
-		w.SessionID, w.Continuation, w.Feedback = c.Session.ID, Resumed, feedbackBefore(c, c.Session.ID, detailPaths[in.Detail])
-		err = resumeWork(ctx, c, in, defaults, &w)
-	} else {
-		err = startWork(ctx, c, in, defaults, &w)
-	}
+	facts, err := begin(ctx, c, in, defaults, &w)
 	if err != nil {
-		return call.Result{}, err
+		return call.Result{Facts: facts}, err
 	}
 	core, err := c.Current(w.SessionID)
 	if err != nil {
@@ -125,7 +122,30 @@ func workOnProject(ctx context.Context, c *call.Call) (call.Result, error) {
 	c.Worked(core)
 	w.SessionRef, w.ProjectRef = sessionRefs(ctx, c, core)[0], projectRef(ctx, c)
 	w.Session, w.Project, w.Next = HeadOf(core), projectName(core.Project), nextActions(core, w.Continuation)
-	return call.Result{Output: w}, nil
+	return call.Result{Output: w, Facts: facts}, nil
+}
+
+// begin makes or continues the Session, in a worktree where that was asked for. The facts are of
+// what was made for it.
+func begin(ctx context.Context, c *call.Call, in WorkIn, defaults *event.ExecutionContext, w *WorkOut) (facts call.Facts, err error) {
+	if c.Session != nil {
+		w.SessionID, w.Continuation, w.Feedback = c.Session.ID, Resumed, feedbackBefore(c, c.Session.ID, detailPaths[in.Detail])
+		if in.Mode == ModeWorktree {
+			if w.Worktree, err = resumeWorktree(ctx, c, in); err != nil {
+				return facts, err
+			}
+		}
+		return facts, resumeWork(ctx, c, in, defaults, w)
+	}
+	if in.Mode == ModeWorktree {
+		if w.Worktree, facts, err = startWorktree(ctx, c, in, in.Path != ""); err != nil {
+			return facts, err
+		}
+	}
+	if err = startWork(ctx, c, in, defaults, w); err != nil && w.Worktree != nil && w.Worktree.Source != "" {
+		err = halfway(err, c.Project.Project)
+	}
+	return facts, err
 }
 
 // checkWork refuses before anything is written.
@@ -139,13 +159,12 @@ func checkWork(c *call.Call, in WorkIn) error {
 	if err := in.checkPlace(c); err != nil {
 		return err
 	}
-	if !in.onProject(c) && (c.Session == nil || in.Mode == "worktree") {
+	if !in.onProject(c) && (c.Session == nil || in.Mode == ModeWorktree) {
 		return fault.New(fault.InvalidArguments, "name a project to start, or a session_id to continue").WithField("project").
 			WithNext("call list_projects")
 	}
-	if in.Mode == "worktree" {
-		return fault.New(fault.Unavailable, "managed worktrees are not available on this server").WithField("mode").
-			WithNext("use mode checkout")
+	if err := checkWorktree(c, in); err != nil {
+		return err
 	}
 	if in.onProject(c) && !c.HasScope(call.ScopeProjectRead) {
 		return fault.New(fault.InsufficientScope, "this credential lacks the scope project:read")

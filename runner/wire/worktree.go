@@ -44,6 +44,11 @@ type ObserveWorktreeOut struct {
 	BaseCommit string `json:"base_commit,omitempty"`
 }
 
+var commitForm = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// ValidCommit reports whether a Runner's word is a full commit id.
+func ValidCommit(id string) bool { return commitForm.MatchString(id) }
+
 var operationForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // Check says what is wrong with the request by itself: invalid_arguments with a field.
