@@ -76,12 +76,16 @@ func lintPlane(bad func(string, ...any), tool Tool) {
 	if p, ok := tool.Input.Prop("session_id"); ok && p.Required {
 		bad("session_id is required; it only adds evidence")
 	}
-	if tool.Spec.Class == call.Execute && tool.Spec.Name != "stop_job" {
+	if tool.Spec.Class == call.Execute && tool.Spec.Name != "stop_job" && !startsNone[tool.Spec.Name] {
 		if _, ok := tool.Input.Prop("purpose"); !ok {
 			bad("runs without a purpose")
 		}
 	}
 }
+
+// startsNone are tools of the class that runs commands which start none: what they send belongs to a
+// run that has its own purpose and expectation.
+var startsNone = map[string]bool{"send_execution_input": true}
 
 func lintSchema(bad func(string, ...any), s *schema.Schema, path string) {
 	switch s.Type {

@@ -22,6 +22,7 @@ var runJob = Tool{
 		schema.Opt("cwd", schema.Str("", 1, run.MaxCwdBytes).Bytes(run.MaxCwdBytes)),
 		schema.Opt("stdin", schema.Str("", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
 			Hint("put larger data into a file of the Project")),
+		schema.Opt("interactive", interactiveArg),
 		schema.Opt("timeout_secs", schema.Int("Default 3600.", int64(run.MinTimeoutSecs), int64(run.MaxTimeoutSecs))),
 		schema.Opt("purpose", purposeArg),
 		schema.Opt("result_expectation", schema.Enum("", evidence.Expectations...)),

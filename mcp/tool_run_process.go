@@ -12,7 +12,9 @@ var (
 			Hint("put larger data into a file of the Project")
 	keyArg      = schema.Str("", 1, run.MaxIdempotencyKeyBytes).Bytes(run.MaxIdempotencyKeyBytes)
 	syncWaitArg = schema.Int("Default 10.", 0, run.MaxSyncWaitSecs)
-	timeoutArg  = schema.Int("Default 60.", int64(run.MinTimeoutSecs), int64(run.MaxTimeoutSecs))
+	// interactiveArg says what it is in run_shell alone: it stands in the direct list several times.
+	interactiveArg = schema.Bool("")
+	timeoutArg     = schema.Int("Default 60.", int64(run.MinTimeoutSecs), int64(run.MaxTimeoutSecs))
 )
 
 func argsArg(desc string) *schema.Schema {
@@ -33,6 +35,7 @@ var runProcess = Tool{
 		schema.Opt("args", argsArg("As they are: no quoting, no globbing.")),
 		schema.Opt("cwd", cwdArg),
 		schema.Opt("stdin", stdinArg),
+		schema.Opt("interactive", interactiveArg),
 		schema.Opt("timeout_secs", timeoutArg),
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),

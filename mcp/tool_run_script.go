@@ -20,6 +20,7 @@ var runScript = Tool{
 		schema.Opt("args", argsArg("Arguments of the script.")),
 		schema.Opt("cwd", cwdArg),
 		schema.Opt("stdin", stdinArg),
+		schema.Opt("interactive", interactiveArg),
 		schema.Opt("timeout_secs", timeoutArg),
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),

@@ -18,6 +18,7 @@ var runShell = Tool{
 			Hint("use run_script for a larger program")),
 		schema.Opt("shell", schema.Enum("Default: the Session's, else sh.", run.Shells...)),
 		schema.Opt("cwd", cwdArg),
+		schema.Opt("interactive", schema.Bool("On a terminal: send_execution_input.")),
 		schema.Opt("timeout_secs", schema.Int("Default 60.", int64(run.MinTimeoutSecs), run.MaxShellTimeoutSecs)),
 		schema.Opt("sync_wait_secs", syncWaitArg),
 		schema.Opt("purpose", purposeArg),

@@ -58,6 +58,7 @@ var tools = []Tool{
 	waitForJobTerminal,
 	listJobs,
 	stopJob,
+	sendExecutionInput,
 	navStatus,
 	navDocumentSymbols,
 	navWorkspaceSymbols,

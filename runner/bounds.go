@@ -34,6 +34,8 @@ const (
 	maxObserveWait  = 60 * time.Second
 	maxTailLines    = 200
 	observeDebounce = 100 * time.Millisecond
+	// lastLineChars is how much of the output is looked through for its last line.
+	lastLineChars = 4000
 	// maxKnown bounds the Projects that are known by their ids, served or not.
 	maxKnown = 10_000
 	// maxProjectsFile bounds the projects file, maxAllowed the allowed roots; the file is looked at

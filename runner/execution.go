@@ -38,6 +38,8 @@ type execution struct {
 	state   wire.JournalState
 	started time.Time // zero until then
 	result  *wire.Result
+	child   *proc.Process // while it runs, of an interactive one
+	waiting bool          // for input on its terminal
 	version int           // of the state, for observers
 	changed chan struct{} // closed at the next change; nil: nobody waits
 }
@@ -218,6 +220,10 @@ func (r *Runner) reserve(e *execution) *fault.Error {
 		}
 		return f
 	}
+	if e.offer.Op == wire.OpExecutionInput { // it is needed most where all places are taken by who waits for it
+		r.work.Add(1)
+		return nil
+	}
 	select {
 	case r.running <- struct{}{}:
 		r.work.Add(1)
@@ -231,6 +237,9 @@ func (r *Runner) reserve(e *execution) *fault.Error {
 func (r *Runner) release(e *execution) {
 	if e.offer.Bounds.Job {
 		r.queue.leave(e)
+		return
+	}
+	if e.offer.Op == wire.OpExecutionInput {
 		return
 	}
 	<-r.running

@@ -26,6 +26,10 @@ func (r *Runner) view(e *execution) (wire.JobView, int) {
 		// Until it starts a Job waits: for its slot, or for the server's word.
 		v.Waiting, v.Ahead = waiting || e.offer.Bounds.Job && e.state == wire.JAccepted, ahead
 		v.Stopping = e.stopping()
+		if v.WaitsForInput = e.waiting; e.waiting {
+			text, _ := e.stdout.Text(lastLineChars)
+			v.LastLine = proc.LastLine(text)
+		}
 		return v, e.version
 	}
 	v.Terminal, v.Outcome, v.Fault, v.EndedAt = true, e.result.Process, e.result.Fault, e.result.EndedAt

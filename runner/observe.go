@@ -103,7 +103,7 @@ func lastLines(t *proc.Tail, lines, chars int, open bool) (string, int64) {
 	for ; lines > 0 && at > 0; lines-- {
 		at = max(0, strings.LastIndexByte(text[:at], '\n'))
 	}
-	if at > 0 {
+	if at > 0 && at < len(text) {
 		at++
 	}
 	return text[at:], end

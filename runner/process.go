@@ -52,6 +52,8 @@ func readProcess(o wire.Offer) (wire.ProcessIn, *fault.Error) {
 		return in, tooLarge("stdin", "the standard input has more than %d bytes", wire.MaxStdinBytes)
 	case len(in.Cwd) > wire.MaxCwdBytes:
 		return in, tooLarge("cwd", "the directory has more than %d bytes", wire.MaxCwdBytes)
+	case in.Interactive && in.Stdin != "":
+		return in, refusal("malformed", "an interactive execution has no standard input besides its terminal").WithField("stdin")
 	case strings.ContainsRune(in.Executable+in.Cwd+in.Command+strings.Join(in.Args, ""), 0):
 		return in, refusal("nul", "an argument has no NUL byte")
 	}
@@ -85,9 +87,11 @@ func checkForm(op wire.Op, in wire.ProcessIn) *fault.Error {
 type prepared struct {
 	p      *proc.Process
 	parser Parser
-	before *event.Binding // the files at the start, where the run is bound to them
-	fault  *fault.Error
-	undo   []func()
+	// interactive: p has a terminal.
+	interactive bool
+	before      *event.Binding // the files at the start, where the run is bound to them
+	fault       *fault.Error
+	undo        []func()
 }
 
 // clean takes back what was prepared and what the process no longer needs.
@@ -111,7 +115,11 @@ func (r *Runner) prepare(e *execution) *prepared {
 	}
 	q.undo = append(q.undo, func() { _ = dir.Close() })
 	c := proc.Command{Mark: string(e.offer.ID), Dir: dir, Stdin: []byte(in.Stdin), Stdout: e.stdout, Stderr: e.stderr, Notify: e.note}
-	c.Env = proc.Environment(os.Environ(), append([]string{"PWD=" + filepath.Join(e.project.Path, filepath.FromSlash(in.Cwd))}, in.Env...))
+	environment := proc.Environment
+	if in.Interactive {
+		c.Interactive, c.OnWaiting, environment = true, e.asks, proc.InteractiveEnvironment
+	}
+	c.Env = environment(os.Environ(), append([]string{"PWD=" + filepath.Join(e.project.Path, filepath.FromSlash(in.Cwd))}, in.Env...))
 	clean, f := r.form(&c, e.offer.Op, in)
 	q.undo = append(q.undo, clean)
 	if f != nil {
@@ -134,7 +142,7 @@ func (r *Runner) prepare(e *execution) *prepared {
 		q.fault = spawnFault(e.offer.Op, err)
 		return q
 	}
-	q.p, q.undo = p, append(q.undo, p.Abandon)
+	q.p, q.interactive, q.undo = p, in.Interactive, append(q.undo, p.Abandon)
 	return q
 }
 
@@ -153,6 +161,10 @@ func (r *Runner) runProcess(e *execution, q *prepared, limit time.Duration, res 
 	leader := q.p.Identity()
 	if err := r.journal.step(record{ID: e.offer.ID, State: wire.JRunning, Leader: &leader}, false); err != nil {
 		r.o.Logger.Error("the journal could not be written", "cause", err)
+	}
+	if q.interactive {
+		e.attach(q.p)
+		defer e.attach(nil)
 	}
 	e.set(wire.JRunning)
 	r.mu.Lock()

@@ -18,6 +18,7 @@ func (r *Runner) registerOwn() {
 	Effect(r, wire.OpRegisterProject, r.registerProject)
 	Effect(r, wire.OpCreateProject, r.createProject)
 	Effect(r, wire.OpUnregisterProject, r.unregisterProject)
+	Effect(r, wire.OpExecutionInput, r.input)
 }
 
 // findProject tells which Project serves a directory. Where none does it says whether a caller

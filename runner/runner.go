@@ -291,13 +291,7 @@ func (r *Runner) capabilities() []string {
 	for op := range r.remotes {
 		out = append(out, string(op))
 	}
-	held := sandbox.Enforced()
-	if held.Files() {
-		out = append(out, wire.SandboxFiles)
-	}
-	if held.Network() {
-		out = append(out, wire.SandboxNetwork)
-	}
+	out = append(out, sandbox.Enforced().Capabilities()...)
 	slices.Sort(out)
 	return out
 }

@@ -63,6 +63,7 @@ var sample = map[string]args{
 	"go_test":                    {},
 	"cargo_test":                 {},
 	"stop_job":                   {"job_id": "wc_exec_00000000000000000000000000000000"},
+	"send_execution_input":       {"execution_id": "wc_exec_00000000000000000000000000000000", "text": "y\n"},
 	"get_lsp_status":             {},
 	"document_symbols":           {"path": "notes.txt"},
 	"document_diagnostics":       {"path": "notes.txt"},

@@ -18,6 +18,7 @@ const (
 	MaxCwdBytes    = wire.MaxCwdBytes
 	MaxScriptBytes = wire.MaxScriptBytes
 	MaxStdinBytes  = wire.MaxStdinBytes
+	MaxInputBytes  = wire.MaxInputBytes
 	// MaxIdempotencyKeyBytes bounds the key under which a call may be repeated.
 	MaxIdempotencyKeyBytes = 128
 	// MaxCommandBytes is of an authored command; what quoting adds counts on the wire alone.
@@ -32,6 +33,12 @@ const (
 	// MaxSyncWaitSecs is the longest an answer waits before the run becomes a Job; a request
 	// may lower it.
 	MaxSyncWaitSecs = 10
+
+	// InteractiveWait is the same for an interactive run, which is a Job sooner: it is there to be
+	// answered.
+	InteractiveWait = 2 * time.Second
+	// inputTimeout bounds one send_execution_input on the Runner.
+	inputTimeout = 10 * time.Second
 
 	// MaxAcceptedExitCodes and MaxExitCode of run_process (EXE-32).
 	MaxAcceptedExitCodes = evidence.MaxAcceptedExitCodes

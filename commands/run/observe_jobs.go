@@ -33,20 +33,21 @@ type ObserveOut struct {
 
 // JobOut is one Job.
 type JobOut struct {
-	JobID            string               `json:"job_id"`
-	Success          bool                 `json:"success"`
-	ErrorKind        fault.Kind           `json:"error_kind,omitempty"`
-	Error            string               `json:"error,omitempty"`
-	Status           string               `json:"status,omitempty"` // agent_queued, queued, running, stop_requested, completed, failed, timed_out, cancelled, lost
-	State            event.ExecutionState `json:"execution_state,omitempty"`
-	Terminal         bool                 `json:"terminal"`
-	ExitCode         *int                 `json:"exit_code,omitempty"`
-	DurationMS       *int64               `json:"duration_ms,omitempty"`
-	StdoutDelta      string               `json:"stdout_delta"`
-	StderrDelta      string               `json:"stderr_delta"`
-	Reset            bool                 `json:"reset"`
-	ObservationToken string               `json:"observation_token,omitempty"`
-	Tests            *wire.TestReport     `json:"tests,omitempty"`
+	JobID      string               `json:"job_id"`
+	Success    bool                 `json:"success"`
+	ErrorKind  fault.Kind           `json:"error_kind,omitempty"`
+	Error      string               `json:"error,omitempty"`
+	Status     string               `json:"status,omitempty"` // agent_queued, queued, running, stop_requested, completed, failed, timed_out, cancelled, lost
+	State      event.ExecutionState `json:"execution_state,omitempty"`
+	Terminal   bool                 `json:"terminal"`
+	ExitCode   *int                 `json:"exit_code,omitempty"`
+	DurationMS *int64               `json:"duration_ms,omitempty"`
+	InputState
+	StdoutDelta      string           `json:"stdout_delta"`
+	StderrDelta      string           `json:"stderr_delta"`
+	Reset            bool             `json:"reset"`
+	ObservationToken string           `json:"observation_token,omitempty"`
+	Tests            *wire.TestReport `json:"tests,omitempty"`
 }
 
 // ObserveJobs reads Jobs: first a baseline, then deltas after a token.
@@ -200,6 +201,7 @@ func jobOut(v wire.JobView) JobOut {
 	at := standingOf(v)
 	o.Status, o.State = at.Status, at.State
 	if !v.Terminal {
+		o.InputState = inputState(v)
 		return o
 	}
 	o.ExitCode, o.ErrorKind = at.Facts.ExitCode, fault.Kind(at.Facts.ErrorKind)

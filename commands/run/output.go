@@ -38,9 +38,20 @@ type Output struct {
 	Replayed         bool                 `json:"replayed,omitempty"` // of an earlier call with the same idempotency_key
 	JobID            *event.ExecutionID   `json:"job_id"`
 	ObservationToken *string              `json:"observation_token"`
-	Expectation      Expectation          `json:"expectation"`
-	FailureKind      string               `json:"failure_kind,omitempty"`
+	InputState
+	Expectation Expectation `json:"expectation"`
+	FailureKind string      `json:"failure_kind,omitempty"`
 }
+
+// InputState tells of a run on a terminal that what runs there waits for input, with the last line
+// that it shows. It rests on what the kernel says its processes do, never on what they print; both
+// are absent for any other.
+type InputState struct {
+	WaitingForInput bool   `json:"waiting_for_input,omitempty"`
+	LastLine        string `json:"last_line,omitempty"`
+}
+
+func inputState(v wire.JobView) InputState { return InputState{v.WaitsForInput, v.LastLine} }
 
 // Expectation is what the caller declared about the result, null where it declared nothing,
 // and how the end stands to it (EVT-19). It changes nothing else of the answer (EXE-33).
@@ -101,6 +112,7 @@ func (out *Output) SoFar(ctx context.Context, c *call.Call) {
 		return
 	}
 	out.ObservationToken = &v.Token
+	out.InputState = inputState(v)
 	if v.Outcome != nil {
 		out.streams(*v.Outcome)
 	}

@@ -25,6 +25,9 @@ func resourceOf(c *call.Call) string {
 // runRemote runs a shell command on the Session's resource. It is never run here instead, and
 // its end proves nothing about the Project's files: it validates nothing.
 func runRemote(ctx context.Context, c *call.Call, in ShellIn, remote wire.SSHShellIn) (call.Result, error) {
+	if in.Interactive {
+		return call.Result{}, noTerminal()
+	}
 	if err := checkRemote(c, remote); err != nil {
 		return call.Result{}, err
 	}
@@ -41,6 +44,14 @@ func runRemote(ctx context.Context, c *call.Call, in ShellIn, remote wire.SSHShe
 	}
 	res.Output = ShellOut{Output: out, Shell: remote.Shell, Executor: "ssh", Resource: &remote.Resource}
 	return res, nil
+}
+
+// noTerminal refuses an interactive run on a named resource; it must not run here instead (NEG-18).
+func noTerminal() error {
+	f := fault.New(fault.Unavailable, "a run on a named resource has no terminal").WithField("interactive").
+		WithReason("unsupported_resource").WithNext("leave interactive out, or use a Session without a resource")
+	f.ExecutionState = string(event.NotStarted)
+	return f
 }
 
 // checkRemote refuses what cannot be run on a resource, before anything is recorded as started.

@@ -21,6 +21,7 @@ type StartJobIn struct {
 	Args        []string `json:"args,omitempty"`
 	Cwd         string   `json:"cwd,omitempty"`
 	Stdin       string   `json:"stdin,omitempty"`
+	Interactive bool     `json:"interactive,omitempty"`
 	TimeoutSecs int      `json:"timeout_secs,omitempty"`
 	Purpose     string   `json:"purpose,omitempty"`
 	Expectation string   `json:"result_expectation,omitempty"`
@@ -129,11 +130,15 @@ func shellOf(c *call.Call, shell string) string {
 }
 
 func localJob(ctx context.Context, c *call.Call, in StartJobIn, out StartJobOut) (o call.Outcome, err error) {
-	op, p := wire.OpProcess, wire.ProcessIn{Executable: in.Executable, Args: in.Args, Stdin: in.Stdin, Cwd: cwdOf(c, in.Cwd)}
+	op, p := wire.OpProcess, wire.ProcessIn{Executable: in.Executable, Args: in.Args, Stdin: in.Stdin, Interactive: in.Interactive,
+		Cwd: cwdOf(c, in.Cwd)}
 	if in.Command != "" {
 		op, p.Command, p.Shell = wire.OpShell, in.Command, *out.Shell
 	}
 	if err := checkNUL(p); err != nil {
+		return o, err
+	}
+	if err := checkInteractive(c, p); err != nil {
 		return o, err
 	}
 	if err := p.CheckCwd(); err != nil {
@@ -154,6 +159,9 @@ func (in StartJobIn) effect(scope *event.ValidationScope) call.EffectOptions {
 
 // remoteJob goes through the Session's resource and nowhere else (EXE-11, NEG-18).
 func remoteJob(ctx context.Context, c *call.Call, in StartJobIn, out StartJobOut) (o call.Outcome, err error) {
+	if in.Interactive {
+		return o, noTerminal()
+	}
 	if in.Executable != "" || in.Stdin != "" {
 		f := fault.As(checkResource(c)).WithNext("give a command without stdin, or use a Session without a resource")
 		if in.Executable == "" {

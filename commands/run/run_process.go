@@ -23,6 +23,7 @@ type ProcessIn struct {
 	Args         []string `json:"args,omitempty"`
 	Cwd          string   `json:"cwd,omitempty"`
 	Stdin        string   `json:"stdin,omitempty"`
+	Interactive  bool     `json:"interactive,omitempty"`
 	TimeoutSecs  int      `json:"timeout_secs,omitempty"`
 	SyncWaitSecs *int     `json:"sync_wait_secs,omitempty"`
 	Purpose      string   `json:"purpose,omitempty"`
@@ -56,7 +57,7 @@ func runProcess(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	return execute(ctx, c, wire.OpProcess, wire.ProcessIn{Executable: in.Executable, Args: in.Args, Stdin: in.Stdin,
-		Cwd: cwdOf(c, in.Cwd)}, in.TimeoutSecs, in.SyncWaitSecs, in.Key)
+		Interactive: in.Interactive, Cwd: cwdOf(c, in.Cwd)}, in.TimeoutSecs, in.SyncWaitSecs, in.Key)
 }
 
 func checkArgs(args []string) error {
@@ -103,6 +104,9 @@ func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, t
 	if err := checkResource(c); err != nil {
 		return call.Result{}, err
 	}
+	if err := checkInteractive(c, in); err != nil {
+		return call.Result{}, err
+	}
 	if err := in.CheckCwd(); err != nil {
 		return call.Result{}, err
 	}
@@ -113,7 +117,11 @@ func execute(ctx context.Context, c *call.Call, op wire.Op, in wire.ProcessIn, t
 		return call.Result{}, err
 	}
 	in.Bind = scope != nil
-	o, err := c.Effect(ctx, op, in, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: graceOf(syncWait),
+	grace := graceOf(syncWait)
+	if in.Interactive {
+		grace = interactiveGrace(syncWait)
+	}
+	o, err := c.Effect(ctx, op, in, call.EffectOptions{Timeout: time.Duration(timeoutSecs) * time.Second, Grace: grace,
 		Validates: scope, Key: key})
 	if err != nil {
 		return call.Result{}, err

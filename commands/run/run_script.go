@@ -18,6 +18,7 @@ type ScriptIn struct {
 	Args         []string `json:"args,omitempty"`
 	Cwd          string   `json:"cwd,omitempty"`
 	Stdin        string   `json:"stdin,omitempty"`
+	Interactive  bool     `json:"interactive,omitempty"`
 	TimeoutSecs  int      `json:"timeout_secs,omitempty"`
 	SyncWaitSecs *int     `json:"sync_wait_secs,omitempty"`
 	Purpose      string   `json:"purpose,omitempty"`
@@ -48,5 +49,5 @@ func runScript(ctx context.Context, c *call.Call) (call.Result, error) {
 		return call.Result{}, err
 	}
 	return execute(ctx, c, wire.OpScript, wire.ProcessIn{Language: in.Language, Script: in.Script, Args: in.Args,
-		Stdin: in.Stdin, Cwd: cwdOf(c, in.Cwd)}, in.TimeoutSecs, in.SyncWaitSecs, in.Key)
+		Stdin: in.Stdin, Interactive: in.Interactive, Cwd: cwdOf(c, in.Cwd)}, in.TimeoutSecs, in.SyncWaitSecs, in.Key)
 }

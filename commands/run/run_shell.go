@@ -16,6 +16,7 @@ type ShellIn struct {
 	Command      string `json:"command"`
 	Shell        string `json:"shell,omitempty"`
 	Cwd          string `json:"cwd,omitempty"`
+	Interactive  bool   `json:"interactive,omitempty"`
 	TimeoutSecs  int    `json:"timeout_secs,omitempty"`
 	SyncWaitSecs *int   `json:"sync_wait_secs,omitempty"`
 	Purpose      string `json:"purpose,omitempty"`
@@ -53,7 +54,8 @@ func runShell(ctx context.Context, c *call.Call) (call.Result, error) {
 	if name := resourceOf(c); name != "" {
 		return runRemote(ctx, c, in, wire.SSHShellIn{Session: c.Session.ID, Resource: name, Command: in.Command, Shell: shell, Cwd: cwdOf(c, in.Cwd)})
 	}
-	res, err := execute(ctx, c, wire.OpShell, wire.ProcessIn{Command: in.Command, Shell: shell, Cwd: cwdOf(c, in.Cwd)},
+	res, err := execute(ctx, c, wire.OpShell, wire.ProcessIn{Command: in.Command, Shell: shell, Interactive: in.Interactive,
+		Cwd: cwdOf(c, in.Cwd)},
 		in.TimeoutSecs, in.SyncWaitSecs, in.Key)
 	if err != nil {
 		return call.Result{}, err

@@ -65,8 +65,9 @@ type JobStatus struct {
 	State     event.ExecutionState `json:"execution_state,omitempty"` // absent while nobody can tell
 	Terminal  bool                 `json:"terminal"`
 	JobsAhead *int                 `json:"jobs_ahead,omitempty"` // while it waits for a slot
-	ExitCode  *int                 `json:"exit_code,omitempty"`
-	Signal    string               `json:"signal,omitempty"`
+	InputState
+	ExitCode *int   `json:"exit_code,omitempty"`
+	Signal   string `json:"signal,omitempty"`
 	// FailureKind and ErrorKind say why an end is none of success.
 	FailureKind string     `json:"failure_kind,omitempty"`
 	ErrorKind   fault.Kind `json:"error_kind,omitempty"`
@@ -110,6 +111,7 @@ func seen(j call.Job, v wire.JobView) JobStatus {
 	if p := v.Outcome; p != nil {
 		s.Signal, s.DurationMS, s.StdoutBytes, s.StderrBytes = p.Signal, &p.DurationMS, &p.Stdout.Bytes, &p.Stderr.Bytes
 	}
+	s.InputState = inputState(v)
 	if s.Log = logKept; v.Gone {
 		s.Log = logGone
 	}

@@ -49,4 +49,6 @@ const (
 	// maxWaited bounds the files of one wait that are looked at, maxAncestors a line of parents.
 	maxWaited    = 4096
 	maxAncestors = 64
+	// maxLine bounds LastLine, in characters.
+	maxLine = 200
 )

@@ -28,6 +28,17 @@ func (e Enforcement) Files() bool { return e.Landlock > 0 }
 // Network reports that helpers open no connection: no socket at all, or at least none of TCP.
 func (e Enforcement) Network() bool { return e.Seccomp || e.Landlock >= landlockNet }
 
+// Capabilities name what is enforced, as a Runner tells it (wire.Features).
+func (e Enforcement) Capabilities() (out []string) {
+	if e.Files() {
+		out = append(out, "sandbox_files")
+	}
+	if e.Network() {
+		out = append(out, "sandbox_network")
+	}
+	return out
+}
+
 // landlockNet is the version that knows TCP.
 const landlockNet = 4
 

@@ -22,6 +22,8 @@ type ProcessIn struct {
 	Shell      string   `json:"shell,omitempty"`      // OpShell: sh, bash
 	Stdin      string   `json:"stdin,omitempty"`      // ≤ 64 KiB; absent: closed
 	Cwd        string   `json:"cwd,omitempty"`        // project-relative, empty: the root
+	// Interactive gives it a terminal in place of Stdin; what it prints comes as stdout.
+	Interactive bool `json:"interactive,omitempty"`
 	// Env adds fixed variables set by our own tools, never by a caller.
 	Env []string `json:"env,omitempty"`
 	// Parser reads stdout as it streams: "" or "go-json" or "cargo".
@@ -127,6 +129,10 @@ type JobView struct {
 	// Waiting: it waits for a slot, behind Ahead others.
 	Waiting bool `json:"waiting,omitempty"`
 	Ahead   int  `json:"ahead,omitempty"`
+	// WaitsForInput: what runs on its terminal waits for input, as the kernel tells; LastLine is
+	// then the last line that it shows.
+	WaitsForInput bool   `json:"waits_for_input,omitempty"`
+	LastLine      string `json:"last_line,omitempty"`
 	// Stopping: it was asked to end and has not yet.
 	Stopping bool `json:"stopping,omitempty"`
 	// Gone: its output is no longer kept; the rest is from the journal.

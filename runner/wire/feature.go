@@ -1,10 +1,6 @@
 package wire
 
-// Capabilities of a Runner that are no op: what holds its helpers that read (search, git).
-const (
-	SandboxFiles   = "sandbox_files"   // they cannot write, nor see the data directory
-	SandboxNetwork = "sandbox_network" // they cannot open a socket, or at least no TCP connection
-)
-
-// Features are all of them.
-var Features = []string{SandboxFiles, SandboxNetwork}
+// Features are the capabilities of a Runner that are no op: what holds its helpers that read
+// (search, git, language servers). They cannot write or see the data directory; they cannot open a
+// connection.
+var Features = []string{"sandbox_files", "sandbox_network"}
