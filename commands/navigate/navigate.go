@@ -123,25 +123,11 @@ func ask[Out any](ctx context.Context, c *call.Call, op wire.Op, in any) (Out, e
 		return none, fault.New(fault.RunnerUnavailable, "the Runner of this Project is not connected").WithNext("call list_projects")
 	}
 	if op != wire.OpLSPStatus && !sandboxed(c) {
-		if err := mayExecute(c); err != nil {
+		if err := c.MayExecute("the Runner cannot keep a language server from writing"); err != nil {
 			return none, err
 		}
 	}
 	return call.AskTarget[Out](ctx, c, *c.Target, op, in, answerTime)
-}
-
-// mayExecute holds a call to what a run of a command needs: a language server may run what the
-// Project brings.
-func mayExecute(c *call.Call) error {
-	switch {
-	case !c.HasScope(call.ScopeJobRun):
-		return fault.New(fault.InsufficientScope, "the Runner cannot keep a language server from writing, so this needs the scope %s", call.ScopeJobRun).
-			WithReason(string(call.ScopeJobRun)).WithNext("use search_project_texts")
-	case c.Session != nil && c.Session.Guards.DenyShell:
-		return fault.New(fault.SessionGuardDenied, "this Session is read-only, and the Runner cannot keep a language server from writing").
-			WithReason("deny_shell_tools").WithNext("use search_project_texts")
-	}
-	return nil
 }
 
 // sandboxed reports that the Runner keeps helpers from writing and from the network.
