@@ -49,10 +49,16 @@ func (r *Runner) cancel(c wire.Cancel) wire.Ack {
 		return wire.Ack{Reason: "unknown"}
 	}
 	e.mu.Lock()
-	over := e.result != nil
+	over, started := e.result != nil, e.state != wire.JAccepted
 	e.mu.Unlock()
-	if over {
+	switch {
+	case over:
 		return wire.Ack{Reason: "ended"}
+	case c.Reason == wire.CancelAbandoned && started:
+		return wire.Ack{Reason: "started"}
+	case c.Reason == wire.CancelAbandoned:
+		e.stop(reasonAbandoned)
+		return wire.Ack{OK: true}
 	}
 	e.stop(reasonCancelled)
 	return wire.Ack{OK: true}

@@ -16,6 +16,7 @@ import (
 
 // Reasons to end an execution early.
 var (
+	reasonAbandoned = errors.New("no server will grant it")
 	reasonCancelled = errors.New("cancelled")
 	reasonShutdown  = errors.New("the Runner stops")
 	reasonRemoved   = errors.New("the Project was unregistered")

@@ -38,7 +38,9 @@ func (c *Call) Evidence() event.Input {
 func (c *Call) Tool() string { return c.req.Spec.Name }
 
 // runs tells ops that run a process from the others.
-func runs(op wire.Op) bool { return op == wire.OpProcess || op == wire.OpScript || op == wire.OpShell || op == wire.OpSSHShell }
+func runs(op wire.Op) bool {
+	return op == wire.OpProcess || op == wire.OpScript || op == wire.OpShell || op == wire.OpSSHShell
+}
 
 // judged adds what an end proves of what the run covers, where the tool that began it has not:
 // it is gone, or the end was found in a Runner's journal.

@@ -12,14 +12,20 @@ import (
 	"webcodex/runner/wire"
 )
 
-// queryTimeout bounds one question to a Runner's journal at start.
-const queryTimeout = 10 * time.Second
+// queryTimeout bounds one question to a Runner's journal at start, recoverPause is the time that it
+// takes to drop what has not started.
+const (
+	queryTimeout = 10 * time.Second
+	recoverPause = 5 * time.Millisecond
+)
 
 // Recovered counts what Recover gave its end.
 type Recovered struct{ Calls, Jobs int }
 
 // Recover closes what dead server instances left open: each open call gets one finish, each
 // open Job its terminal marker, with what the Runner's journal proves, else outcome_unknown.
+// What still runs at a Runner that outlived the server goes on as a Job under the same id, and a
+// Job whose Runner is not there yet stays open until it can be asked (faults.md 3.8).
 // It runs once, after the Runners of this process are connected and before callers are served.
 func (k *Kernel) Recover(ctx context.Context) (closed Recovered, err error) {
 	unfinished, err := k.cfg.Sessions.Open()
@@ -46,7 +52,11 @@ func (k *Kernel) Recover(ctx context.Context) (closed Recovered, err error) {
 			if job.Server == k.cfg.Server {
 				continue
 			}
-			facts, ms := k.ask(ctx, &job.Execution)
+			facts, ms, found := k.ask(ctx, &job.Execution)
+			if found != settledFound {
+				k.adopt(w.Session, job.Execution, job.Tool, job.Input)
+				continue
+			}
 			actor := event.Actor{Credential: "system"}
 			if err := k.recordEnd(ctx, w.Session, actor, event.NewInvocationID(), job.Execution.ID, facts, ms); err != nil {
 				return closed, err
@@ -59,7 +69,10 @@ func (k *Kernel) Recover(ctx context.Context) (closed Recovered, err error) {
 
 func (k *Kernel) closeCall(ctx context.Context, id event.SessionID, open session.OpenCall) error {
 	s := open.Started
-	facts, ms := k.ask(ctx, s.Execution)
+	facts, ms, found := k.ask(ctx, s.Execution)
+	if found == aliveFound {
+		facts = Facts{Promoted: true, Effect: event.Effect{CommandStarted: true, State: event.Started}}
+	}
 	_, err := k.writer.Do(ctx, aggregate.Command{Aggregate: event.SessionAggregate(id), Actor: open.Actor,
 		Invocation: open.Inv, Reserve: true}, func(time.Time) ([]event.Event, error) {
 		core, err := k.cfg.Sessions.Target(id)
@@ -73,11 +86,13 @@ func (k *Kernel) closeCall(ctx context.Context, id event.SessionID, open session
 		if s.Execution != nil {
 			e.Execution = s.Execution.ID
 		}
-		facts = facts.judged(s.Validates, s.Input.MinTests)
+		if !facts.Promoted {
+			facts = facts.judged(s.Validates, s.Input.MinTests)
+		}
 		if facts.Effect.StateChanged && facts.Effect.State == event.Completed {
 			facts.Changed = s.Input.Paths
 		}
-		failed := facts.FailureKind != "" || facts.Effect.State != event.Completed
+		failed := !facts.Promoted && (facts.FailureKind != "" || facts.Effect.State != event.Completed)
 		if failed {
 			facts.ErrorSummary = "the server ended before it could answer; this is what the Runner's journal proves"
 		}
@@ -87,43 +102,89 @@ func (k *Kernel) closeCall(ctx context.Context, id event.SessionID, open session
 		}
 		return []event.Event{e}, nil
 	})
+	if err == nil && found != settledFound {
+		k.adopt(id, *s.Execution, s.Tool, s.Input)
+	}
 	return err
 }
 
+// adopt lets the end of an execution be recorded when its Runner tells it.
+func (k *Kernel) adopt(id event.SessionID, x event.Execution, tool string, in event.Input) {
+	core, err := k.cfg.Sessions.Target(id)
+	if err != nil {
+		return
+	}
+	target := Target{Ref: core.Project, Instance: x.Instance, Root: x.Root, Generation: x.Generation, Boot: x.Boot}
+	k.jobs.addNew(Job{ID: x.ID, Target: target, Authority: core.Authority, Session: id, Tool: tool, Past: true})
+	limit := time.Duration(in.TimeoutSecs) * time.Second
+	if limit == 0 {
+		limit = wire.MaxTimeout
+	}
+	k.fleet.Adopt(Execution{Target: target, Offer: wire.Offer{ID: x.ID, Digest: x.Digest, Op: wire.Op(x.Op), Bounds: wire.Bounds{TimeoutMS: limit.Milliseconds()}},
+		Ready: func(context.Context) error {
+			return fault.New(fault.Unavailable, "it is of an earlier server life")
+		},
+		Late: func(ctx context.Context, r wire.Result) error {
+			k.late.begin()
+			defer k.late.leave()
+			k.jobs.end(x.ID)
+			return k.recordEnd(ctx, id, event.Actor{Credential: "system"}, event.NewInvocationID(), x.ID, provenFacts(r), r.DurationMS)
+		}})
+}
+
+// What ask found.
+type found int
+
+const (
+	settledFound found = iota // the facts are all that will ever be known
+	aliveFound                // its Runner has it in hand
+	awayFound                 // its Runner cannot be asked now
+)
+
 // ask turns the journal's word into facts (faults.md 3, the crash table).
-func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64) {
+func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64, found) {
 	unknown := Facts{ErrorKind: string(fault.OutcomeUnknown), FailureKind: string(fault.OutcomeUnknown),
 		Effect: event.Effect{State: event.OutcomeUnknown, CommandStarted: true}}
 	if x == nil { // it made no effect on a Runner, and a decision of our own may stand
 		unknown.Effect.CommandStarted, unknown.Effect.StateChanged = false, true
-		return unknown, 0
+		return unknown, 0, settledFound
 	}
 	unknown.Effect.StateChanged = wire.Op(x.Op).ChangesFiles()
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	q, err := k.fleet.Query(ctx, x.Client, x.ID)
+	for err == nil && q.State == wire.JAccepted && ctx.Err() == nil {
+		// It waits for a grant, or for a slot before that, which no server will give any more.
+		if _, err = k.fleet.Cancel(ctx, x.Client, x.ID, wire.CancelAbandoned); err != nil {
+			break
+		}
+		time.Sleep(recoverPause)
+		q, err = k.fleet.Query(ctx, x.Client, x.ID)
+	}
 	if err != nil {
-		return unknown, 0
+		return unknown, 0, awayFound
 	}
 	switch q.State {
+	case wire.JAccepted, wire.JStarting, wire.JRunning:
+		return unknown, 0, aliveFound
 	case wire.JTerminal, wire.JSettled:
 		if q.Result == nil {
-			return unknown, 0
+			return unknown, 0, settledFound
 		}
-		return provenFacts(*q.Result), q.Result.DurationMS
+		return provenFacts(*q.Result), q.Result.DurationMS, settledFound
 	case wire.JNever, wire.JRefused, wire.JStartFailed:
 		r := wire.Result{State: q.State}
 		if q.Result != nil {
 			r.Fault = q.Result.Fault
 		}
-		return FactsOf(r), 0
+		return FactsOf(r), 0, settledFound
 	case wire.JAbsent:
 		if x.Generation != "" && q.Generation == x.Generation && q.Boot == x.Boot {
-			return FactsOf(wire.Result{State: wire.JNever}), 0
+			return FactsOf(wire.Result{State: wire.JNever}), 0, settledFound
 		}
-		return unknown, 0
+		return unknown, 0, settledFound
 	default:
-		return unknown, 0
+		return unknown, 0, settledFound
 	}
 }
 
@@ -131,6 +192,6 @@ func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64) {
 // is not a process (a change of files): where it ended without a fault, files were changed.
 func provenFacts(r wire.Result) Facts {
 	f := FactsOf(r)
-	f.Effect.StateChanged = f.Effect.StateChanged || r.Process == nil && r.Fault == nil
+	f.Effect.StateChanged = f.Effect.StateChanged || f.Effect.State == event.Completed && r.Process == nil && r.Fault == nil
 	return f
 }

@@ -235,6 +235,10 @@ type Fleet interface {
 	Ask(ctx context.Context, t Target, op wire.Op, body json.RawMessage, timeout time.Duration) (json.RawMessage, error)
 	// Run makes one effect through offer, claim and grant (faults.md 3).
 	Run(ctx context.Context, x Execution) (Outcome, error)
+	// Adopt takes over an execution that an earlier server life left at a Runner: x.Late is told its
+	// end when the Runner proves one, or that nobody knows it when its limit is long over. It is
+	// never granted: one that has not started never will.
+	Adopt(x Execution)
 	// Query asks the journal of the Runner about an id that an earlier life left open.
 	Query(ctx context.Context, client event.ClientID, id event.ExecutionID) (wire.QueryReply, error)
 	// Cancel asks to end an execution; true when the Runner took the request.

@@ -212,7 +212,7 @@ func (f *Fleet) arrived(c event.ClientID, h wire.Hello) {
 	f.mu.Lock()
 	var open []*flight
 	for _, fl := range f.flights {
-		if fl.client == c && fl.instance != h.Instance {
+		if fl.client == c && (fl.instance != h.Instance || fl.adopted) {
 			open = append(open, fl)
 		}
 	}

@@ -40,13 +40,16 @@ type flight struct {
 	verdict verdict
 	end     *wire.Result
 	late    bool // nobody waits for the end any more: it goes to x.Late
+	adopted bool // it is of an earlier server life; set before it can be found
 	told    bool // x.Late has succeeded, or the waiting call has its finish
 	telling sync.Mutex
 }
 
-func (f *Fleet) launch(x call.Execution) (*flight, error) {
+func (f *Fleet) launch(x call.Execution) (*flight, error) { return f.launchAs(x, false) }
+
+func (f *Fleet) launchAs(x call.Execution, adopted bool) (*flight, error) {
 	fl := &flight{x: x, id: x.Offer.ID, client: x.Target.Ref.Client, instance: x.Target.Instance, digest: x.Offer.Digest,
-		decided: make(chan struct{}), ended: make(chan struct{}), acked: make(chan struct{})}
+		decided: make(chan struct{}), ended: make(chan struct{}), acked: make(chan struct{}), late: adopted, adopted: adopted}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.flights[fl.id] != nil {
@@ -214,6 +217,12 @@ func (f *Fleet) settleByJournal(fl *flight) {
 		ctx, cancel := context.WithTimeout(context.Background(), askWait)
 		q, err := f.link.Query(ctx, fl.client, wire.Query{ID: fl.id})
 		cancel()
+		if err == nil && alive(q.State) {
+			if fl.adopted && q.State == wire.JAccepted {
+				f.cancelQuietly(fl, wire.CancelAbandoned) // it waits for a grant that it can never get
+			}
+			return // the Runner tells its end
+		}
 		if err == nil {
 			fl.deny()
 			fl.deliver(fl.proven(q))

@@ -23,6 +23,7 @@ import (
 type network struct {
 	*world
 	faults bool
+	cut    bool // nothing gets through; guarded by mu
 
 	mu    sync.Mutex
 	rng   *rand.Rand
@@ -49,8 +50,8 @@ func newNetwork(t *testing.T, seed uint64, faults bool) *network {
 func (n *network) fate() (drop, twice bool, delay time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.faults {
-		return false, false, 0
+	if n.cut || !n.faults {
+		return n.cut, false, 0
 	}
 	if n.rng.IntN(3) == 0 {
 		delay = time.Duration(n.rng.IntN(60)) * time.Millisecond
@@ -183,6 +184,9 @@ func (n *network) launch(fleet *execution.Fleet, t call.Target, script string, g
 	return d
 }
 
+// asJob in place of a grace is a Job from the start: it waits for a slot before it claims.
+const asJob = time.Duration(-1)
+
 func (n *network) marker(d *told) string { return filepath.Join(n.dir, "root", string(d.x.Offer.ID)) }
 
 // run makes the call; script sees its own id as its marker file.
@@ -191,6 +195,7 @@ func (n *network) call(ctx context.Context, fleet *execution.Fleet, t call.Targe
 	id := string(d.x.Offer.ID)
 	body, _ := json.Marshal(wire.ProcessIn{Shell: "sh", Command: "echo start >>" + id + "; sleep 0.2; echo end >>" + id + "; exit 5"})
 	d.x.Offer.Body = body
+	d.x.Offer.Bounds.Job = grace == asJob
 	d.x.Offer.Digest = fleet.Digest(d.x.Offer)
 	d.out, d.err = fleet.Run(ctx, d.x)
 	close(d.settled)
@@ -268,8 +273,11 @@ func (n *network) many(count int, t call.Target) []*told {
 	for i := range all {
 		group.Go(func() {
 			grace := time.Duration(0)
-			if i%3 == 0 {
+			switch i % 4 {
+			case 0:
 				grace = 20 * time.Millisecond
+			case 1:
+				grace = asJob
 			}
 			all[i] = n.call(context.Background(), n.fleet, t, grace)
 		})

@@ -138,7 +138,7 @@ func (w *waiting) wait() (call.Outcome, error) {
 			if fl.deny() {
 				return w.never()
 			}
-			go w.f.cancelQuietly(fl)
+			go w.f.cancelQuietly(fl, "cancelled")
 			t := time.NewTimer(cancelWait)
 			defer t.Stop()
 			cancelled = t.C
@@ -196,8 +196,8 @@ func (w *waiting) unknown() (call.Outcome, error) {
 	return call.Outcome{Unknown: true}, nil
 }
 
-func (f *Fleet) cancelQuietly(fl *flight) {
-	if _, err := f.Cancel(context.Background(), fl.client, fl.id, "cancelled"); err != nil {
+func (f *Fleet) cancelQuietly(fl *flight, reason string) {
+	if _, err := f.Cancel(context.Background(), fl.client, fl.id, reason); err != nil {
 		f.o.Logger.Debug("an execution could not be cancelled", "execution", fl.id, "cause", err)
 	}
 }

@@ -218,8 +218,12 @@ type QueryReply struct {
 // Cancel ends an execution (stop_job, a cancelled call). Ending one that ended is no error.
 type Cancel struct {
 	ID     event.ExecutionID `json:"id"`
-	Reason string            `json:"reason"` // cancelled, stopped
+	Reason string            `json:"reason"` // cancelled, stopped, or CancelAbandoned
 }
+
+// CancelAbandoned drops what has not started, because no server will grant it any more; what has
+// started goes on.
+const CancelAbandoned = "abandoned"
 
 // Read asks for a pure read.
 type Read struct {

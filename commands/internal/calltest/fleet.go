@@ -27,6 +27,7 @@ type Fleet struct {
 	gone   map[event.ProjectRef]bool
 	roots  map[event.ProjectRef]string // those that have moved
 	starts []event.ExecutionID
+	taken  []call.Execution
 	asks   []wire.Op
 }
 
@@ -176,6 +177,20 @@ func (f *Fleet) Ask(_ context.Context, _ call.Target, op wire.Op, body json.RawM
 // Run implements call.Fleet.
 func (f *Fleet) Run(ctx context.Context, x call.Execution) (call.Outcome, error) {
 	return f.OnRun(ctx, x)
+}
+
+// Adopt implements call.Fleet.
+func (f *Fleet) Adopt(x call.Execution) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.taken = append(f.taken, x)
+}
+
+// Adopted are the executions of earlier server lives that were taken over so far.
+func (f *Fleet) Adopted() []call.Execution {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]call.Execution{}, f.taken...)
 }
 
 // Query implements call.Fleet.
