@@ -27,6 +27,7 @@ const (
 type child struct {
 	cmd   *exec.Cmd
 	ready ready
+	line  []byte // its ready line as it printed it
 	// took is the time from the process's start to its ready line.
 	took time.Duration
 	said *lastBytes
@@ -36,7 +37,12 @@ type child struct {
 
 // startChild runs `up --json` and waits until it is ready. env is added to this process's.
 func startChild(ctx context.Context, exe string, env []string, args ...string) (*child, error) {
-	cmd := exec.Command(exe, append([]string{"up", "--json"}, args...)...)
+	return startProgram(ctx, exe, env, append([]string{"up", "--json"}, args...)...)
+}
+
+// startProgram runs a command that prints one line of JSON when it is ready.
+func startProgram(ctx context.Context, exe string, env []string, args ...string) (*child, error) {
+	cmd := exec.Command(exe, args...)
 	cmd.Env = append(os.Environ(), env...)
 	// A group of its own: Ctrl-C at the terminal is for us, we end the child.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -54,6 +60,7 @@ func startChild(ctx context.Context, exe string, env []string, args ...string) (
 	go func() {
 		b, err := bufio.NewReader(out).ReadBytes('\n')
 		if err == nil {
+			c.line = b
 			err = json.Unmarshal(b, &c.ready)
 		}
 		c.took = time.Since(began)

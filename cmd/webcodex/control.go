@@ -22,6 +22,7 @@ const (
 	pathSessions = "/control/sessions" // GET → list_sessions' output
 	pathReplay   = "/control/replay"   // GET → one JSON line a commit, or the Session as it was
 	pathTokens   = "/control/tokens"   // GET → access.TokenList; POST access.CreateIn → access.Issued
+	pathRunners  = "/control/runners"  // GET → access.RunnerList; POST access.RunnerIn → access.RunnerIssued
 	pathHistory  = "/control/history"  // GET → history.Report
 	pathBackup   = "/control/backup"   // GET → backupHead, then the stored body of each commit, one a line
 	pathVerify   = "/control/verify"   // GET → eventlog.VerifyReport

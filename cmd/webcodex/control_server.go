@@ -29,6 +29,7 @@ func (s *server) controlHandler() http.Handler {
 	mux.HandleFunc("GET "+pathVerify, s.controlVerify)
 	mux.HandleFunc("GET "+pathAttach, s.controlAttach)
 	s.controlTokens(mux)
+	s.controlRunners(mux)
 	mux.HandleFunc("GET "+pathBackup, s.controlBackup)
 	s.controlHistory(mux)
 	mux.Handle("/mcp", s.edge.SocketHandler())

@@ -47,10 +47,12 @@ func defaultDataDir() (string, error) {
 }
 
 // makeDataDir creates the directory 0700, or checks that it is ours alone. Where it and the
-// Project root would lie in one another nothing is made.
+// Project root, if there is one, would lie in one another nothing is made.
 func makeDataDir(dir, root string) error {
-	if err := keepApart(root, dir); err != nil {
-		return err
+	if root != "" {
+		if err := keepApart(root, dir); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return failf(exitFailed, "the data directory cannot be created: %w", short(err))

@@ -37,7 +37,7 @@ type action func(ctx context.Context, s streams, args []string) error
 // commands is the program, in the order of its overview.
 func commands() []command {
 	return []command{
-		demoCommand(), upCommand(), mcpCommand(), callCommand(),
+		demoCommand(), upCommand(), serveCommand(), runnerCommand(), mcpCommand(), callCommand(),
 		sessionsCommand(), handoffCommand(), feedbackCommand(), boardCommand(), postCommand(), replayCommand(), historyCommand(), eraseCommand(), statusCommand(), tokenCommand(), backupCommand(), restoreCommand(),
 		doctorCommand(), verifyCommand(), configCommand(), versionCommand(), completionCommand(),
 	}

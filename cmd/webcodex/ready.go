@@ -17,6 +17,8 @@ type ready struct {
 	Project string `json:"project"`
 	DataDir string `json:"data_dir"`
 	PID     int    `json:"pid"`
+	// Runners are the addresses where Runners of other processes connect.
+	Runners []string `json:"runners,omitempty"`
 
 	tokenFile string
 	public    string // --public-url, where one was given
@@ -34,16 +36,20 @@ func printReady(w io.Writer, r ready, asJSON, showToken bool) error {
 	if showToken || terminal(w) {
 		token = r.Token + "   (" + token + ")"
 	}
+	project := r.Project
+	if project == "" {
+		project = "none of its own: those of the Runners that connect"
+	}
 	fmt.Fprintf(&b, `webcodex is ready (pid %d)
 
   project     %s
   MCP         %s
   token       %s
   data        %s   (durability %s)
-
+%s
 Connect a host. Each reads the token from its file or from a variable:
 
-`, r.PID, clean(r.Project), r.MCPURL, clean(token), clean(r.DataDir), r.durable)
+`, r.PID, clean(project), r.MCPURL, clean(token), clean(r.DataDir), r.durable, runnersText(r))
 	for _, h := range hosts(r) {
 		fmt.Fprintf(&b, "  %s\n", clean(h.name))
 		for line := range strings.Lines(cleanLines(h.text)) {
@@ -51,9 +57,20 @@ Connect a host. Each reads the token from its file or from a variable:
 		}
 		fmt.Fprint(&b, "\n\n")
 	}
-	fmt.Fprint(&b, "Then ask the host to start work with work_on_project on the project above.\n")
+	if r.Project == "" {
+		fmt.Fprint(&b, "Let a Runner in with `webcodex token create --kind runner --name NAME`; then list_projects shows its Projects.\n")
+	} else {
+		fmt.Fprint(&b, "Then ask the host to start work with work_on_project on the project above.\n")
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func runnersText(r ready) string {
+	if len(r.Runners) == 0 {
+		return ""
+	}
+	return "  Runners     " + clean(strings.Join(r.Runners, ", ")) + "\n"
 }
 
 type host struct{ name, text string }

@@ -179,21 +179,31 @@ func (s *server) newCode(c RunnersConfig, client event.ClientID) (text, public s
 	return code.String(), public, nil
 }
 
+// runnerURLs are the addresses that are listened on.
+func (s *server) runnerURLs() (out []string) {
+	if a := s.runnersAt.Address; a != "" {
+		scheme := "tls://"
+		if w, err := s.identity.conf.address(); err == nil && w.plain {
+			scheme = "nats://"
+		}
+		out = append(out, scheme+a)
+	}
+	if a := s.runnersAt.WebSocket; a != "" {
+		out = append(out, "ws://"+a)
+	}
+	return out
+}
+
 // runnerURL is the address that a code tells; empty where the listener takes any of the machine's.
 func (s *server) runnerURL(c RunnersConfig) string {
 	if c.URL != "" {
 		return c.URL
 	}
-	scheme, addr := "tls", s.runnersAt.Address
-	if w, err := c.address(); err == nil && w.plain {
-		scheme = "nats"
+	for _, u := range s.runnerURLs() {
+		_, addr, _ := strings.Cut(u, "://")
+		if host, _, err := net.SplitHostPort(addr); err == nil && host != "" && !net.ParseIP(host).IsUnspecified() {
+			return u
+		}
 	}
-	if addr == "" {
-		scheme, addr = "ws", s.runnersAt.WebSocket
-	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil || host == "" || net.ParseIP(host).IsUnspecified() {
-		return ""
-	}
-	return scheme + "://" + addr
+	return ""
 }

@@ -305,7 +305,7 @@ func (s *server) port() int {
 
 // ready is what a host needs for one Project.
 func (s *server) ready(project string) ready {
-	return ready{Ready: true, MCPURL: "http://" + s.tcpListener.Addr().String() + "/mcp", Token: s.access.Token(), Project: project,
+	return ready{Ready: true, Runners: s.runnerURLs(), MCPURL: "http://" + s.tcpListener.Addr().String() + "/mcp", Token: s.access.Token(), Project: project,
 		DataDir: s.dir, PID: os.Getpid(), tokenFile: tokenPath(s.dir), public: s.public, durable: string(s.log.Status().Durability)}
 }
 

@@ -24,18 +24,23 @@ streams included. Works with and without a running server.
   webcodex token create --kind user --name "Ada's laptop" --projects all \
       --scopes runtime:read,project:read,project:write,job:run,session:collaborate
   webcodex token create --kind project --name review --projects agent:…:site --expires 30d
+  webcodex token create --kind runner --name "build box" --projects site,api --expires 2h
 
 A user sees no Session of anybody else. A project token is for the named Projects alone. Tokens
 of kind shared-key that were made with --group ID share their Sessions with that one's holder.
-Whoever may run jobs can do to the Projects' files, and to this account, what you can.`,
+Whoever may run jobs can do to the Projects' files, and to this account, what you can.
+
+Of --kind runner it is a one-time code that lets a Runner on another machine in (webcodex help
+runner). --projects are folder names or ids of what it may serve, --expires is when the code ends;
+the Runner's own key is good until you revoke it, which cuts its connection at once.`,
 		setup: func(fs *flag.FlagSet) action {
 			var in access.CreateIn
 			data, asJSON := dataFlag(fs), jsonFlag(fs)
-			fs.StringVar(&in.Kind, "kind", "", "create: `user`, project or shared-key")
+			fs.StringVar(&in.Kind, "kind", "", "create: `user`, project, shared-key or runner")
 			fs.StringVar(&in.Name, "name", "", "create: `NAME` by which you know it again")
 			scopes := fs.String("scopes", "runtime:read,project:read", "create: `LIST` of scopes, with commas")
 			projects := fs.String("projects", "", "create: `LIST` of agent:<client>:<project>, with commas, or all")
-			fs.StringVar(&in.Expires, "expires", "", "create, rotate: `WHEN`, 90d, 12h, 1d12h, an RFC 3339 time or never; default for create: 90d")
+			fs.StringVar(&in.Expires, "expires", "", "create, rotate: `WHEN`, 90d, 12h, 1d12h, an RFC 3339 time or never; default for create: 90d, of a Runner's code 24h")
 			fs.StringVar(&in.Group, "group", "", "create: `ID` of a shared-key token whose group to join")
 			return func(ctx context.Context, s streams, args []string) error {
 				dir, err := dataDir(*data)
@@ -44,6 +49,11 @@ Whoever may run jobs can do to the Projects' files, and to this account, what yo
 				}
 				if err := tokenFlags(fs, args[0]); err != nil {
 					return err
+				}
+				if in.Kind == access.KindRunner {
+					if err := runnerFlagsOnly(fs); err != nil {
+						return err
+					}
 				}
 				in.Scopes, in.Projects = listOf(*scopes), listOf(*projects)
 				return tokenAction(ctx, s, dir, args, in, *asJSON)
@@ -92,10 +102,18 @@ func tokenAction(ctx context.Context, s streams, dir string, args []string, in a
 	if err != nil {
 		return err
 	}
+	ofRunner := what == "create" && in.Kind == access.KindRunner
+	if needsID {
+		if ofRunner, err = way.isRunner(ctx, id); err != nil {
+			return way.done(err, nil)
+		}
+	}
+	if ofRunner {
+		return runnerAction(ctx, s, way, what, in, id, asJSON)
+	}
 	switch what {
 	case "list":
-		l, lerr := way.list(ctx)
-		return way.done(lerr, func() error { return showTokens(s, l, asJSON) })
+		return listBoth(ctx, s, way, asJSON)
 	case "revoke":
 		v, rerr := way.revoke(ctx, access.RevokeIn{ID: id})
 		return way.done(rerr, func() error { return showRevoked(s, v, asJSON) })
@@ -114,6 +132,8 @@ type tokenWay struct {
 	rotate func(context.Context, access.RotateIn) (access.Issued, error)
 	revoke func(context.Context, access.RevokeIn) (access.TokenView, error)
 	close  func() error
+
+	runners runnerWay
 }
 
 // done closes the way and shows what came of it: a token is shown only when it is certain that
@@ -149,7 +169,7 @@ func remoteTokens(c *control) tokenWay {
 		revoke: func(ctx context.Context, in access.RevokeIn) (v access.TokenView, err error) {
 			return v, c.post(ctx, pathTokens+"/revoke", in, &v)
 		},
-		close: func() error { c.close(); return nil },
+		close: func() error { c.close(); return nil }, runners: remoteRunners(c),
 	}
 }
 
@@ -169,7 +189,7 @@ func offlineTokens(ctx context.Context, dir string) (tokenWay, error) {
 	t := access.NewTokens(aggregate.NewWriter(o.log, time.Now), o.models.tokens, o.models.known.Known, actor, time.Now)
 	return tokenWay{
 		list:   func(context.Context) (access.TokenList, error) { return t.List(), nil },
-		create: t.Create, rotate: t.Rotate, revoke: t.Revoke, close: o.close,
+		create: t.Create, rotate: t.Rotate, revoke: t.Revoke, close: o.close, runners: offlineRunners(o, actor),
 	}, nil
 }
 
