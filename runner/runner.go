@@ -88,10 +88,11 @@ type Runner struct {
 	work             sync.WaitGroup
 	owed             map[event.ExecutionID]wire.Result // ends of an earlier life, not yet acknowledged
 
-	removed []func(event.ProjectID)
-	closing []func()
-	wide    *Project // stands where an op has no Project
-	trouble string   // what the owner should look at; empty: nothing
+	presence presence
+	removed  []func(event.ProjectID)
+	closing  []func()
+	wide     *Project // stands where an op has no Project
+	trouble  string   // what the owner should look at; empty: nothing
 }
 
 // server is what an execution needs of the link. It is the seam through which tests drop,
@@ -224,6 +225,7 @@ func (r *Runner) Serve(ctx context.Context, nc *client.Conn) error {
 }
 
 func (r *Runner) greeted(reply wire.HelloReply, err error) {
+	r.heard(reply, err)
 	if r.o.Told != nil {
 		r.o.Told(reply, err)
 		return
@@ -244,6 +246,7 @@ func (r *Runner) drain() {
 		e.stop(reasonShutdown)
 	}
 	r.mu.Unlock()
+	r.leave()
 	done := make(chan struct{})
 	go func() { r.work.Wait(); close(done) }()
 	select {

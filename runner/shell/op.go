@@ -3,7 +3,6 @@ package shell
 import (
 	"context"
 
-	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/runner"
 	"webcodex/runner/wire"
@@ -19,7 +18,14 @@ func Register(r *runner.Runner, s *Shells) {
 	runner.Effect(r, wire.OpShellClose, opOf(s.close))
 	runner.Read(r, wire.OpShellStatus, opOf(s.status))
 	runner.Read(r, wire.OpShellRelease, opOf(s.release))
-	r.OnProjectRemoved(func(id event.ProjectID) { s.ReleaseProject(id) })
+	r.OnProjectRemoved(s.ReleaseProject)
+	r.OnGone(func(stopping bool) {
+		if stopping {
+			s.Close()
+		} else {
+			s.Disconnected()
+		}
+	})
 }
 
 // opOf makes a handler of a method: a nil fault is no error.

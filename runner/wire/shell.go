@@ -49,18 +49,17 @@ const (
 
 // Reasons why a shell is no longer open (SHL-19).
 const (
-	ShellByCaller       = "explicit_close"
-	ShellBySession      = "session_closed"
-	ShellByIdle         = "idle_timeout"
-	ShellByProject      = "project_disabled"
-	ShellByDisconnect   = "runner_disconnected"
-	ShellByShutdown     = "runner_shutdown"
-	ShellByExit         = "shell_process_exited"
-	ShellByDamage       = "control_channel_lost"
-	ShellByTimeout      = "command_timeout_sync_lost"
-	ShellByTransport    = "ssh_transport_failed"
-	ShellByFailedStart  = "start_failed"
-	ShellByRunnerEnding = "runner_or_server_restarted" // it lived in an earlier life
+	ShellByCaller     = "explicit_close"
+	ShellBySession    = "session_closed"
+	ShellByIdle       = "idle_timeout"
+	ShellByProject    = "project_disabled"
+	ShellByDisconnect = "runner_disconnected"
+	ShellByShutdown   = "runner_shutdown"
+	ShellByExit       = "shell_process_exited"
+	ShellByDamage     = "control_channel_lost"
+	ShellByTimeout    = "command_timeout_sync_lost"
+	ShellByTransport  = "ssh_transport_failed"
+	ShellByRestart    = "runner_or_server_restarted" // it lived in an earlier life
 )
 
 // ShellOpenIn opens a shell for a Session. What is empty is the Runner's to choose (SHL-07).
