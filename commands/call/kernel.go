@@ -39,6 +39,9 @@ type Config struct {
 	// OnClosed is told of a Closed Session that has come to rest, after which there may be one
 	// too many; nil: nobody counts. It cannot change the answer of the call that closed it.
 	OnClosed func(context.Context, session.Core)
+	// OnClosing is told of a Session as soon as its close is in the log, before the answer: what
+	// still lives for it is to end (SHL-20); nil: nothing does. It cannot change the answer.
+	OnClosing func(context.Context, session.Core)
 	Fleet    Fleet
 	Server   event.InstanceID
 	Now      func() time.Time

@@ -159,6 +159,7 @@ func finishFrom(e event.ToolCallFinished, facts Facts, failed bool, sentence str
 	e.Changed = boundPaths(facts.Changed, MaxChangedPaths)
 	e.Observed = boundPaths(facts.Observed, MaxObservedPaths)
 	e.Effect, e.Validation, e.Promoted, e.Context = facts.Effect, facts.Validation, facts.Promoted, facts.Context
+	e.Shell = facts.Shell
 	if facts.Execution != "" {
 		e.Execution = facts.Execution
 	}

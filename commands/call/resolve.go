@@ -167,8 +167,14 @@ func (c *Call) Current(id event.SessionID) (session.Core, error) {
 // Refs gives the refs as folded; nil where this server keeps none.
 func (c *Call) Refs() *access.Refs { return c.kernel.cfg.Refs }
 
-// Closed tells that a Closed Session was added, so history may have to shrink.
-func (c *Call) Closed(ctx context.Context, core session.Core) { c.kernel.atRest(ctx, core.ID) }
+// Closed tells that a Session was closed: what lives for it has to end, and history may have to
+// shrink.
+func (c *Call) Closed(ctx context.Context, core session.Core) {
+	if c.kernel.cfg.OnClosing != nil {
+		c.kernel.cfg.OnClosing(ctx, core)
+	}
+	c.kernel.atRest(ctx, core.ID)
+}
 
 // atRest tells of a Closed Session that may be removed now, if it is one.
 func (k *Kernel) atRest(ctx context.Context, id event.SessionID) {

@@ -112,6 +112,8 @@ type Facts struct {
 	Execution    event.ExecutionID
 	// Context sums up what a read gave (EVT-15).
 	Context *event.ContextResult
+	// Shell is there where the call was about a persistent shell (SHL-29).
+	Shell *event.ShellFacts
 	// FinishedAt is the Runner's time of the end, empty where it did not tell.
 	FinishedAt string
 

@@ -331,6 +331,7 @@ func (s *sanitiser) finished(e *event.ToolCallFinished) {
 	s.effect(&e.Effect)
 	s.validation(&e.Validation)
 	s.given(&e.Context)
+	s.shell(&e.Shell)
 }
 
 func (s *sanitiser) job(e *event.ExecutionFinished) {

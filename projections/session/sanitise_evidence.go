@@ -118,6 +118,24 @@ func (s *sanitiser) given(p **event.ContextResult) {
 	*p, s.changed = &g, true
 }
 
+// shell keeps of a persistent shell's life what is bounded, and nothing without an id.
+func (s *sanitiser) shell(p **event.ShellFacts) {
+	if *p == nil {
+		return
+	}
+	if !(*p).ID.Valid() {
+		*p, s.changed = nil, true
+		return
+	}
+	f := **p
+	s.atom(&f.Action)
+	s.atom(&f.State)
+	s.atom(&f.Reason)
+	if f != **p {
+		*p = &f
+	}
+}
+
 // moment is a time in the log's form, or nothing.
 func (s *sanitiser) moment(p *string) {
 	if _, err := time.Parse(event.TimeForm, *p); *p != "" && err != nil {
