@@ -57,6 +57,7 @@ var importMap = map[string]entry{
 	"commands/run":       {"tools that run commands and watch Jobs", commandMay},
 	"commands/runtime":   {"tools over WebCodex itself: its status", commandMay},
 	"commands/session":   {"tools over Workflow Sessions", append([]string{"commands/access", "commands/project"}, commandMay...)},
+	"commands/shell":     {"tools of persistent shells", commandMay},
 	"commands/validate":  {"tools that run tests and parse what they said", append([]string{"commands/run"}, commandMay...)},
 
 	"commands/internal/calltest": {"test only: a kernel on a real log, with a Runner that does what a test says",
