@@ -23,6 +23,14 @@ const (
 	minLogBytes = 4
 	maxLogBytes = 20_000
 	maxLogLines = 500
+	// keptJobDirs and keptJobAge bound the directories of detached Jobs that have ended; each holds
+	// at most 2*(supervise.LogBytes+256 KiB) of output.
+	keptJobDirs = 64
+	keptJobAge  = 7 * 24 * time.Hour
+	// supervisedPause is between two looks at a supervisor that cannot be reached.
+	supervisedPause = 50 * time.Millisecond
+	// lockWait is how long the lock of the Runner's directory is waited for.
+	lockWait = 200 * time.Millisecond
 	// drainTime is how long a stopping Runner takes to end what runs and tell the server.
 	drainTime = 5 * time.Second
 	// resultRetry and resultRetryMax are the pauses between two tellings of one result.

@@ -32,8 +32,9 @@ type execution struct {
 	stdout, stderr *proc.Tail
 	now            func() time.Time
 	accepted       time.Time
-	turn           chan struct{} // of a Job: closed when it has a slot
-	done           chan struct{} // closed at its end
+	turn           chan struct{}    // of a Job: closed when it has a slot
+	done           chan struct{}    // closed at its end
+	log            event.InstanceID // of a detached Job: what its observers' tokens are of; empty: this life
 
 	mu      sync.Mutex
 	state   wire.JournalState
@@ -162,7 +163,7 @@ func (r *Runner) check(o wire.Offer) (*Project, *fault.Error) {
 	if limit < wire.MinTimeout || limit > wire.MaxTimeout {
 		return p, refusal("timeout", "a time limit is 1 s to 1 h")
 	}
-	if isProcess(o.Op) {
+	if isProcess(o.Op) || o.Op == wire.OpDetached && r.o.Supervisor != nil {
 		_, f := readProcess(o)
 		return p, f
 	}
@@ -269,7 +270,13 @@ func (r *Runner) carry(link context.Context, e *execution) {
 	res := wire.Result{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance, State: wire.JNever}
 	if g := <-claimed; g.ok {
 		began := time.Now()
-		if remote, ok := r.remotes[e.offer.Op]; ok {
+		if e.offer.Op == wire.OpDetached {
+			var left bool
+			if res, left = r.runDetached(e, g.limit, res); left {
+				r.release(e)
+				return
+			}
+		} else if remote, ok := r.remotes[e.offer.Op]; ok {
 			res = r.runRemote(e, remote, g.limit, res)
 		} else if ready != nil {
 			res = r.runProcess(e, ready, g.limit, res)

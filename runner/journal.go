@@ -169,7 +169,9 @@ func (j *journal) begin() error {
 // start may be the one that cannot be read, or that was written after the copy was made.
 func (j *journal) doubt() {
 	for _, id := range bySeq(j.open) {
-		if j.open[id].state == wire.JAccepted {
+		// The directory of a detached Job knows better.
+		job := filepath.Join(jobsDir(filepath.Dir(j.dir)), string(id))
+		if j.open[id].state == wire.JAccepted && !proven(job) {
 			j.apply(record{ID: id, State: wire.JLost})
 			j.doubted = append(j.doubted, id)
 		}

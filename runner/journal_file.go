@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -169,8 +170,12 @@ func lockLog(dir string) (*os.File, error) {
 // its place since it was opened is the journal no more, although its lock is free.
 func lockAs(f *os.File, path string) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return errJournalBusy
+	for begun := time.Now(); errors.Is(err, unix.EWOULDBLOCK); err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) {
+		// What a killed Runner was about to start has its files for a moment longer.
+		if time.Since(begun) > lockWait {
+			return errJournalBusy
+		}
+		time.Sleep(lockWait / 20)
 	}
 	if err != nil {
 		return err

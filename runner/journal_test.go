@@ -19,6 +19,7 @@ import (
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/internal/leak"
+	"webcodex/runner/supervise"
 	"webcodex/runner/wire"
 )
 
@@ -207,6 +208,12 @@ func TestJournalSyncError(t *testing.T) {
 // The helper process of TestKilledRunner: it runs a command that leaves the session, says
 // that it runs, and waits to be killed.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "supervise" {
+		os.Exit(supervise.Main())
+	}
+	if dir := os.Getenv("RUNNER_TEST_DETACH"); dir != "" {
+		detachVictim(dir, os.Getenv("RUNNER_TEST_ROOT"))
+	}
 	if dir := os.Getenv("RUNNER_TEST_JOURNAL"); dir != "" {
 		journalVictim(dir, os.Getenv("RUNNER_TEST_STEP"))
 	}

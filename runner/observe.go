@@ -69,10 +69,10 @@ func (r *Runner) look(p *Project, item wire.ObserveItem, lines, chars int) wire.
 		return r.past(p, item.ID)
 	}
 	v, version := r.view(e)
-	next := token{instance: r.instance, version: version}
+	next := token{instance: r.logOf(e), version: version}
 	at, ok := parseToken(item.Token)
 	var okOut, okErr bool
-	if ok && at.instance == r.instance {
+	if ok && at.instance == next.instance {
 		v.StdoutDelta, next.stdout, okOut = e.stdout.From(at.stdout, chars, !v.Terminal)
 		v.StderrDelta, next.stderr, okErr = e.stderr.From(at.stderr, chars, !v.Terminal)
 	}
@@ -91,6 +91,17 @@ func (r *Runner) addSoFar(p *Project, v *wire.JobView) {
 	if e := r.job(p, v.ID); e != nil && !v.Terminal {
 		v.Outcome = &wire.ProcessOutcome{Started: true, Stdout: stream(e.stdout), Stderr: stream(e.stderr)}
 	}
+}
+
+// logOf names what the tokens of an execution's observers are of: this life, or the log of a
+// detached Job, which outlives it.
+func (r *Runner) logOf(e *execution) event.InstanceID {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.log != "" {
+		return e.log
+	}
+	return r.instance
 }
 
 // lastLines is the end of a stream and the offset after it.
@@ -143,7 +154,7 @@ func (r *Runner) watchAll(ctx context.Context, p *Project, items []wire.ObserveI
 	for _, item := range items {
 		e := r.job(p, item.ID)
 		at, ok := parseToken(item.Token)
-		if e == nil || !ok || at.instance != r.instance {
+		if e == nil || !ok || at.instance != r.logOf(e) {
 			return nil, true
 		}
 		changed, since := e.watch(at)

@@ -67,7 +67,7 @@ func tooLarge(field, format string, bounds ...any) *fault.Error {
 
 func checkForm(op wire.Op, in wire.ProcessIn) *fault.Error {
 	switch op {
-	case wire.OpProcess:
+	case wire.OpProcess, wire.OpDetached:
 		if in.Executable == "" {
 			return refusal("malformed", "no executable is named").WithField("executable")
 		}
@@ -263,7 +263,7 @@ var spawnTexts = map[string]string{
 }
 
 // executableArg is the argument that chose the program of an op.
-var executableArg = map[wire.Op]string{wire.OpProcess: "executable", wire.OpScript: "language", wire.OpShell: "shell"}
+var executableArg = map[wire.Op]string{wire.OpProcess: "executable", wire.OpDetached: "executable", wire.OpScript: "language", wire.OpShell: "shell"}
 
 // spawnFault tells why nothing was started (EXE-21).
 func spawnFault(op wire.Op, err error) *fault.Error {

@@ -59,12 +59,19 @@ func (q *queue) leave(e *execution) {
 		q.waiting = slices.Delete(q.waiting, at, at+1)
 		return
 	}
-	if q.taken--; len(q.waiting) > 0 {
+	if q.taken--; len(q.waiting) > 0 && q.taken < q.slots {
 		next := q.waiting[0]
 		q.waiting = slices.Delete(q.waiting, 0, 1)
 		q.taken++
 		close(next.turn)
 	}
+}
+
+// resume takes a slot for a Job of an earlier life that runs already, whether there is one or not.
+func (q *queue) resume() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.taken++
 }
 
 // ahead is how many wait before it; false: it does not wait.

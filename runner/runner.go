@@ -17,6 +17,7 @@ import (
 	"webcodex/internal/proc"
 	"webcodex/internal/sandbox"
 	"webcodex/runner/link/client"
+	"webcodex/runner/supervise"
 	"webcodex/runner/wire"
 )
 
@@ -56,8 +57,11 @@ type Options struct {
 	Parsers func(kind string) (Parser, bool)
 	// Tree tells the commit and the identity of a root's files, for runs that ask for it
 	// (ProcessIn.Bind); nil: nobody can.
-	Tree   func(context.Context, *os.Root) event.Binding
-	Logger *slog.Logger
+	Tree func(context.Context, *os.Root) event.Binding
+	// Supervisor starts the process that keeps a detached Job: the program's path, then its
+	// arguments from its own name on; it runs supervise.Main. Nil: this Runner detaches none.
+	Supervisor []string
+	Logger     *slog.Logger
 	// Now is the wall clock of journal entries; nil: time.Now.
 	Now func() time.Time
 }
@@ -87,6 +91,7 @@ type Runner struct {
 	stopping         bool
 	work             sync.WaitGroup
 	owed             map[event.ExecutionID]wire.Result // ends of an earlier life, not yet acknowledged
+	adopted          []adopted                         // Jobs of an earlier life, until they are followed
 
 	presence presence
 	removed  []func(event.ProjectID)
@@ -199,6 +204,7 @@ func (r *Runner) Serve(ctx context.Context, nc *client.Conn) error {
 	r.mu.Unlock()
 	linkCtx, unlink := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.stand(linkCtx)()
+	r.followAdopted(linkCtx)
 	defer unlink()
 	stop := context.AfterFunc(ctx, func() {
 		r.drain()
@@ -285,6 +291,9 @@ func (r *Runner) hello() wire.Hello {
 // capabilities are the ops that can be served, sorted.
 func (r *Runner) capabilities() []string {
 	out := []string{string(wire.OpProcess), string(wire.OpScript), string(wire.OpShell)}
+	if r.o.Supervisor != nil {
+		out = append(out, string(wire.OpDetached))
+	}
 	for op := range r.effects {
 		out = append(out, string(op))
 	}
@@ -305,6 +314,15 @@ func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
 	owed := map[event.ExecutionID]wire.Result{}
 	var left []proc.Leftover
 	boot := r.journal.current().Boot
+	jobs, learned := findJobs(r.o.Dir), map[event.ExecutionID]bool{}
+	for id, f := range jobs {
+		if _, known := r.journal.find(id); !known && f.Record.ID == id && f.state != supervise.Foreign {
+			if _, err := r.learn(id, f); err != nil {
+				return nil, err
+			}
+			learned[id] = true
+		}
+	}
 	for _, id := range r.journal.doubted {
 		e, _ := r.journal.find(id)
 		owed[id] = wire.Result{ID: id, Digest: e.digest, Instance: e.instance, State: wire.JLost}
@@ -317,6 +335,17 @@ func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
 		e, _ := r.journal.find(id)
 		sameBoot := e.life.Boot == boot
 		res := wire.Result{ID: id, Digest: e.digest, Instance: e.instance}
+		job := jobs[id]
+		if e.state != wire.JTerminal && job.proves() {
+			end, closed, err := r.takeUp(job, e, res)
+			if err != nil {
+				return nil, err
+			}
+			if closed {
+				owed[id] = end
+			}
+			continue
+		}
 		switch e.state {
 		case wire.JTerminal:
 			if e.result != nil {
@@ -330,10 +359,17 @@ func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
 			if res.State = wire.JLost; sameBoot || e.life.Synced {
 				res.State = wire.JNever
 			}
+			if learned[id] {
+				res.State = wire.JLost // what this journal does not say may have been
+				left = append(left, leftover(job.Job))
+			}
 		case wire.JStarting, wire.JRunning:
 			res.State = wire.JLost
-			if sameBoot {
+			if sameBoot && job.state != supervise.Foreign {
 				l := proc.Leftover{Mark: string(id)}
+				if job.Job != nil {
+					l = leftover(job.Job)
+				}
 				if e.leader != nil {
 					l.Leader = *e.leader
 				}
@@ -347,10 +383,9 @@ func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
 		}
 		owed[id] = res
 	}
-	alive, killed := proc.EndLeftovers(left)
-	if killed || len(alive) > 0 {
-		r.o.Logger.Warn("processes of an earlier life were found", "executions", len(left), "still_alive", alive)
-	}
+	r.endAbandoned(left)
+	r.shelve(jobs)
+	r.tidyJobs()
 	return owed, nil
 }
 

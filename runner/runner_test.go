@@ -77,7 +77,7 @@ func openRig(t *testing.T, dir, root string, change ...func(*Options)) *rig {
 	}
 	r, err := New(o)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(err, fault.As(err).Unwrap())
 	}
 	p, err := r.AddProject(root)
 	if err != nil {

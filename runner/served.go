@@ -53,7 +53,7 @@ func (r *Runner) forsake(id event.ProjectID, by source) []*execution {
 	var ending []*execution
 	r.mu.Lock()
 	for _, e := range r.execs {
-		if e.project != p {
+		if e.project.ID != id {
 			continue
 		}
 		e.mu.Lock()

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"webcodex/runner/supervise"
 )
 
 // streams are the process's three, as arguments so that nothing reaches for globals.
@@ -44,6 +46,9 @@ func commands() []command {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == superviseName {
+		os.Exit(supervise.Main()) // started by a Runner of this program, for one detached Job
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := runProgram(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)

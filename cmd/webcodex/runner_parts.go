@@ -22,7 +22,7 @@ func makeRunner(o runner.Options, config string, logger *slog.Logger) (*runner.R
 	}
 	resources := ssh.New(ssh.Options{File: sshSettings(config), Logger: logger})
 	sandbox.Protect(config, sshSettings(config))
-	o.Build, o.Parsers, o.Tree, o.Logger = thisBuild().String(), testparse.Parsers, gitops.Bind, logger
+	o.Build, o.Parsers, o.Tree, o.Supervisor, o.Logger = thisBuild().String(), testparse.Parsers, gitops.Bind, supervisor(), logger
 	r, err := runner.New(o)
 	if err != nil {
 		resources.Close()

@@ -39,6 +39,8 @@ type Command struct {
 	Stdout, Stderr *Tail
 	// Tee sees standard output as it streams; may be nil. It runs on one goroutine.
 	Tee func([]byte)
+	// TeeErr is the same for standard error.
+	TeeErr func([]byte)
 	// Notify is told that output came on either stream; may be nil. It must be quick.
 	Notify func()
 }

@@ -71,7 +71,7 @@ func (p *Process) follow() {
 	for i, to := range streams {
 		tee := p.c.Tee
 		if i == 1 {
-			tee = nil
+			tee = p.c.TeeErr
 		}
 		go func() {
 			drain(p.readers[i], to, tee, p.c.Notify)

@@ -10,6 +10,9 @@ const (
 	OpProcess Op = "process" // executable and arguments
 	OpScript  Op = "script"  // interpreter and script text
 	OpShell   Op = "shell"   // command text for sh or bash
+	// OpDetached is OpProcess under a supervisor of its own, which outlives the Runner. Its name is
+	// the capability too.
+	OpDetached Op = "detached"
 )
 
 // ProcessIn is the input of the process ops; which members are used depends on the op.

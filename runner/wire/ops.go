@@ -14,6 +14,7 @@ var Ops = map[Op]OpInfo{
 	OpProcess:     {reflect.TypeFor[ProcessIn](), reflect.TypeFor[ProcessOutcome](), true},
 	OpScript:      {reflect.TypeFor[ProcessIn](), reflect.TypeFor[ProcessOutcome](), true},
 	OpShell:       {reflect.TypeFor[ProcessIn](), reflect.TypeFor[ProcessOutcome](), true},
+	OpDetached:    {reflect.TypeFor[ProcessIn](), reflect.TypeFor[ProcessOutcome](), true},
 	OpSSHShell:    {reflect.TypeFor[SSHShellIn](), reflect.TypeFor[ProcessOutcome](), true},
 	OpObserveJobs: {reflect.TypeFor[ObserveJobsIn](), reflect.TypeFor[ObserveJobsOut](), false},
 }
