@@ -72,16 +72,11 @@ func parseProjectsFile(text string) (projectsFile, error) {
 	if extra := meta.Undecoded(); len(extra) > 0 {
 		return projectsFile{}, fmt.Errorf("%s is no key of it", extra[0])
 	}
-	if len(file.AllowedRoots) > maxAllowed {
-		return projectsFile{}, fmt.Errorf("there are more than %d allowed_roots", maxAllowed)
+	if file.AllowedRoots, err = CheckAllowedRoots(file.AllowedRoots); err != nil {
+		return projectsFile{}, fmt.Errorf("allowed_roots: %w", err)
 	}
 	if len(file.Projects) > wire.MaxProjects {
 		return projectsFile{}, fmt.Errorf("there are more than %d projects", wire.MaxProjects)
-	}
-	for i := range file.AllowedRoots {
-		if file.AllowedRoots[i], err = ownerPath(file.AllowedRoots[i]); err != nil {
-			return projectsFile{}, fmt.Errorf("allowed_roots: entry %d: %w", i+1, err)
-		}
 	}
 	for i := range file.Projects {
 		p := &file.Projects[i]
@@ -93,6 +88,23 @@ func parseProjectsFile(text string) (projectsFile, error) {
 		}
 	}
 	return file, nil
+}
+
+// CheckAllowedRoots makes paths as an owner writes them whole: each is absolute, or begins with ~/.
+// Errors are for the owner and name no path.
+func CheckAllowedRoots(paths []string) ([]string, error) {
+	if len(paths) > maxAllowed {
+		return nil, fmt.Errorf("there are more than %d", maxAllowed)
+	}
+	out := make([]string, 0, len(paths))
+	for i, p := range paths {
+		p, err := ownerPath(p)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", i+1, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 // ownerPath is a path as the owner writes it: absolute, or below the home directory with ~/.

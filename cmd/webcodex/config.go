@@ -6,6 +6,7 @@ import (
 	"webcodex/commands/retention"
 	"webcodex/eventlog"
 	"webcodex/runner"
+	"webcodex/runner/shell"
 )
 
 // Config is what an operator may choose for a server, as `up` was told it.
@@ -24,6 +25,10 @@ type Config struct {
 	RetainedSessions int
 	// Jobs is how many Jobs the Runner of this process runs at once (max_concurrent_jobs).
 	Jobs int
+	// Shells is how many persistent shells that Runner keeps (max_persistent_shells), ShellIdle how
+	// long one may be unused (persistent_shell_idle_timeout; SHL-19).
+	Shells    int
+	ShellIdle time.Duration
 	// History says what of the log is kept beyond what is alive.
 	History HistoryConfig
 	// LogMaxBytes is the log's budget in bytes; 0: a share of the free space at the first start.
@@ -35,6 +40,9 @@ type Config struct {
 	// HostProfile is the guidance profile of MCP hosts that tell none of their own; empty: direct
 	// (PRO-03).
 	HostProfile string
+	// AllowedRoots are the directories below which callers may have Projects registered and made;
+	// with a colon between two; empty: nowhere.
+	AllowedRoots string
 	// Runners says where Runners of other processes connect; by default nowhere.
 	Runners RunnersConfig
 }
@@ -74,6 +82,8 @@ func DefaultConfig() Config {
 	return Config{
 		Durability: eventlog.Always, HotSessions: 100, RetainedSessions: retention.DefaultLimit,
 		Jobs:      runner.DefaultJobs,
+		Shells:    shell.DefaultMax,
+		ShellIdle: shell.DefaultIdle,
 		History:   HistoryConfig{Policy: HistoryFull, MaxAge: 90 * 24 * time.Hour, MaxBytes: 4 << 30},
 		ScrubRate: 5 << 20, ScrubInterval: 24 * time.Hour,
 	}

@@ -15,6 +15,7 @@ import (
 	"webcodex/eventlog"
 	"webcodex/runner"
 	link "webcodex/runner/link/client"
+	"webcodex/runner/shell"
 )
 
 // setting is one thing an operator may choose. The table below is all there is: the file's
@@ -75,6 +76,20 @@ var configTable = []setting{
 			}
 			return nil
 		}, func(c Config) string { return strconv.Itoa(c.Jobs) }},
+	{"max_persistent_shells", "1 to 64", "how many persistent shells the Runner of this process keeps",
+		func(c *Config, v string) error {
+			if err := setCount(&c.Shells, v, shell.MaxShells); err != nil || c.Shells == 0 {
+				return usagef("a whole number from 1 to %d", shell.MaxShells)
+			}
+			return nil
+		}, func(c Config) string { return strconv.Itoa(c.Shells) }},
+	{"persistent_shell_idle_timeout", "a duration like 30m", "how long a persistent shell may be unused before it is ended, 1s to 1d",
+		func(c *Config, v string) error {
+			if err := setDuration(&c.ShellIdle, v, shell.MinIdle); err != nil || c.ShellIdle > shell.MaxIdle {
+				return usagef("a duration from 1s to 1d")
+			}
+			return nil
+		}, func(c Config) string { return showDuration(c.ShellIdle) }},
 	{"history.policy", "full or tail", "what the log keeps for replay: full keeps what the next two allow, tail only what is alive",
 		func(c *Config, v string) error {
 			if c.History.Policy = v; v != HistoryFull && v != HistoryTail {
@@ -104,6 +119,9 @@ var configTable = []setting{
 			}
 			return nil
 		}, func(c Config) string { return c.HostProfile }},
+	{"runner.allowed_roots", "DIR:DIR", "directories below which callers may register and create Projects; empty: only what the owner names is served",
+		func(c *Config, v string) error { return setRoots(&c.AllowedRoots, v) },
+		func(c Config) string { return c.AllowedRoots }},
 	{"runner.listen", "HOST:PORT", "where Runners on other machines connect, with TLS 1.3; nats://HOST:PORT on loopback: without; empty: nowhere",
 		func(c *Config, v string) error {
 			c.Runners.Listen = v
@@ -199,6 +217,20 @@ func checkPublicURL(v string) error {
 		strings.Trim(u.Path, "/") != "" {
 		return usagef("the address hosts on the internet use, https://NAME without a path")
 	}
+	return nil
+}
+
+// setRoots reads directories as PATH has them.
+func setRoots(to *string, v string) error {
+	*to = ""
+	if v == "" {
+		return nil
+	}
+	roots, err := runner.CheckAllowedRoots(strings.Split(v, ":"))
+	if err != nil {
+		return usagef("absolute directories with a colon between them")
+	}
+	*to = strings.Join(roots, ":")
 	return nil
 }
 

@@ -84,12 +84,12 @@ func TestConfigDocument(t *testing.T) {
 func TestConfigPrecedence(t *testing.T) {
 	values := map[string][3]string{
 		"durability": {"group", "process", "always"}, "listen": {"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"},
-		"max_concurrent_jobs": {"1", "64", "2"},
-		"public_url":          {"https://a.example", "https://b.example", "https://c.example"}, "hot_session_capacity_target": {"1", "2", "0"},
+		"max_concurrent_jobs": {"1", "64", "2"}, "max_persistent_shells": {"1", "64", "2"}, "persistent_shell_idle_timeout": {"1s", "1d", "2h"},
+		"public_url": {"https://a.example", "https://b.example", "https://c.example"}, "hot_session_capacity_target": {"1", "2", "0"},
 		"historical_session_retention_limit": {"1", "2", "0"}, "history.policy": {"tail", "full", "tail"}, "history.max_age": {"1d", "2h", "0"},
 		"history.max_bytes": {"1GiB", "2MiB", "0"}, "log.max_bytes": {"1GiB", "20MiB", "0"}, "scrub.rate": {"1MiB", "2MiB", "0"}, "scrub.interval": {"1h", "2h", "3d"},
-		"mcp.host_profile": {"direct", "host_code_mode", "direct"},
-		"runner.listen":    {"0.0.0.0:1", "nats://127.0.0.1:2", "tls://box:3"}, "runner.ws_listen": {"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"},
+		"runner.allowed_roots": {"/a", "/b:/c d", ""}, "mcp.host_profile": {"direct", "host_code_mode", "direct"},
+		"runner.listen": {"0.0.0.0:1", "nats://127.0.0.1:2", "tls://box:3"}, "runner.ws_listen": {"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"},
 		"runner.tls_cert": {"a", "b", "c"}, "runner.tls_key": {"a", "b", "c"}, "runner.url": {"wss://a.example", "tls://b:1", "wss://c.example/runners"},
 	}
 	up, show := flag.NewFlagSet("up", flag.ContinueOnError), flag.NewFlagSet("config", flag.ContinueOnError)
@@ -157,6 +157,8 @@ func TestConfigRefuses(t *testing.T) {
 		"value":           {"durability = \"sometimes\"", "durability in the configuration file: always, group or process"},
 		"count":           {"hot_session_capacity_target = -1", "hot_session_capacity_target in the configuration file: a whole number from 0"},
 		"no Jobs":         {"max_concurrent_jobs = 0", "max_concurrent_jobs in the configuration file: a whole number from 1 to 64"},
+		"no shells":       {"max_persistent_shells = 0", "max_persistent_shells in the configuration file: a whole number from 1 to 64"},
+		"long idle":       {"persistent_shell_idle_timeout = \"2d\"", "persistent_shell_idle_timeout in the configuration file: a duration from 1s to 1d"},
 		"many Jobs":       {"max_concurrent_jobs = 65", "max_concurrent_jobs in the configuration file: a whole number from 1 to 64"},
 		"size":            {"[history]\nmax_bytes = \"lots\"", "history.max_bytes in the configuration file: a size"},
 		"duration":        {"[history]\nmax_age = \"90 days\"", "history.max_age in the configuration file: a duration"},

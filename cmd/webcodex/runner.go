@@ -181,7 +181,7 @@ func serveRunner(ctx context.Context, s streams, f runnerFlags, dir string, e en
 	}
 	news := &runnerNews{s: s, client: e.Client, build: thisBuild().String()}
 	r, resources, err := makeRunner(runner.Options{Dir: filepath.Join(dir, "runner"), Deny: []string{dir}, Client: e.Client, Server: e.Server,
-		Fsync: f.durability != string(eventlog.Process), Told: news.hear}, cfg.file, logger)
+		Fsync: f.durability != string(eventlog.Process), Told: news.hear}, cfg, logger)
 	if err != nil {
 		return err
 	}
