@@ -26,6 +26,8 @@ const (
 	maxConflictBytes = 4 << 10
 	// maxRunnerChars bounds a name that a Runner tells: a branch, a reason.
 	maxRunnerChars = 256
+	// maxHygieneKinds bounds the kinds of findings that a Runner counts.
+	maxHygieneKinds = 32
 	// observeTimeout bounds the bootstrap observation; a slow Runner delays no Session.
 	observeTimeout = 20 * time.Second
 	// MaxBaseRef bounds the revision that a worktree is made of, in bytes.

@@ -42,6 +42,8 @@ func finishTask(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	return call.Result{Output: session.NewFinish(v, s, session.FinishOptions{SummaryOnly: in.SummaryOnly,
-		IncludeDiff: asked(in.IncludeDiff), IncludeHygiene: asked(in.IncludeHygiene), IncludeHandoff: asked(in.IncludeHandoff)})}, nil
+	o := session.FinishOptions{SummaryOnly: in.SummaryOnly, IncludeDiff: asked(in.IncludeDiff), IncludeHygiene: asked(in.IncludeHygiene),
+		IncludeHandoff: asked(in.IncludeHandoff)}
+	lookForFinish(ctx, c, &o)
+	return call.Result{Output: session.NewFinish(v, s, o)}, nil
 }

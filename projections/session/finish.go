@@ -16,8 +16,8 @@ type Finish struct {
 	Verdict
 	Workspace  *BriefWorkspace  `json:"workspace,omitempty"`
 	Validation *BriefValidation `json:"validation,omitempty"`
-	Diff       *Section         `json:"diff,omitempty"`
-	Hygiene    *Section         `json:"hygiene,omitempty"`
+	Diff       *FinishDiff      `json:"diff,omitempty"`
+	Hygiene    *FinishHygiene   `json:"hygiene,omitempty"`
 	Brief      *Brief           `json:"handoff_brief,omitempty"`
 	Feedback   *Feedback        `json:"continuation_feedback,omitempty"`
 }
@@ -60,19 +60,22 @@ type FinishOptions struct {
 	IncludeDiff    bool
 	IncludeHygiene bool
 	IncludeHandoff bool
+	// Diff and Hygiene are what the caller observed; nil: nobody could tell.
+	Diff    *DiffSummary
+	Hygiene *HygieneSummary
 }
 
-// NewFinish makes the closeout. Diff and hygiene were not observed by the caller and say so.
+// NewFinish makes the closeout.
 func NewFinish(v View, s Snapshot, o FinishOptions) Finish {
 	ev := gather(v)
 	b := newBrief(v, ev, s)
 	f := Finish{SessionID: v.Core.ID, Project: projectOf(v.Core), Lifecycle: v.Core.Lifecycle, SummaryOnly: o.SummaryOnly,
-		Verdict: verdict(v, ev, s, b)}
+		Verdict: verdict(v, ev, s, b, o)}
 	if o.SummaryOnly {
 		return f
 	}
 	workspace, validation := briefWorkspace(s), briefValidation(v, ev, s)
-	diff, hygiene := requested(o.IncludeDiff, codeDiffNotHere), requested(o.IncludeHygiene, codeHygiene)
+	diff, hygiene := closeoutSections(o)
 	feedback := newFeedback(v, ev, s, MaxFeedbackPaths)
 	f.Workspace, f.Validation, f.Diff, f.Hygiene, f.Feedback = &workspace, &validation, &diff, &hygiene, &feedback
 	if o.IncludeHandoff {
@@ -81,7 +84,7 @@ func NewFinish(v View, s Snapshot, o FinishOptions) Finish {
 	return f
 }
 
-func verdict(v View, ev evidence, s Snapshot, b Brief) Verdict {
+func verdict(v View, ev evidence, s Snapshot, b Brief, o FinishOptions) Verdict {
 	c := v.Core
 	out := Verdict{Verdict: "pass", Blockers: []Finding{}, Advisories: []Finding{},
 		Facts: Facts{Counts: ev.counts, CountsCover: "retained_ledger", Edited: c.Edited, ChangedPaths: len(ev.changed),
@@ -111,6 +114,8 @@ func verdict(v View, ev evidence, s Snapshot, b Brief) Verdict {
 	advise(b.Validation.Status == statusUnavailable, codeValidationUnavailable, "the retained evidence proves no validation result")
 	advise(!s.IncludeValidation, codeValidationSkipped, "validation was not asked for")
 	advise(b.Workspace.Clean != nil && !*b.Workspace.Clean && !s.conflicted(), "workspace_dirty", "the working tree has uncommitted changes")
+	advise(o.IncludeHygiene && o.Hygiene != nil && o.Hygiene.Problems > 0, "hygiene_problems",
+		"the working tree holds what hardly belongs there (check_workspace_hygiene): %s", o.Hygiene.said())
 	advise(boundary(v, ev).ReasonCode != "", codeBoundaryEvicted, "the newest instruction has left the retained events")
 	switch {
 	case len(out.Blockers) > 0:

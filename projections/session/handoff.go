@@ -53,7 +53,7 @@ func NewHandoff(v View, s Snapshot, diagnostic bool, limit *int) Handoff {
 	}
 	n := clamp(limit, HandoffLimit, MaxHandoffLimit)
 	feedback := newFeedback(v, ev, s, MaxFeedbackPaths)
-	h.Diagnostic = &Diagnostic{Open: openWork(v.Core), Closeout: verdict(v, ev, s, b), Feedback: &feedback}
+	h.Diagnostic = &Diagnostic{Open: openWork(v.Core), Closeout: verdict(v, ev, s, b, FinishOptions{}), Feedback: &feedback}
 	// The ledger has what the rest leaves; the size of an empty one is within that rest.
 	h.Ledger = newLedger(v, ev, n, MaxAnswerBytes-size(h)+size(Summary{}))
 	return h

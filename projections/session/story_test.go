@@ -109,7 +109,7 @@ func TestFinishClosesNothing(t *testing.T) {
 	if f.Verdict.Verdict != "warn" || !slices.Equal(codes, []string{"changes_not_validated", "workspace_dirty"}) {
 		t.Fatalf("%s %v", f.Verdict.Verdict, codes)
 	}
-	if *f.Diff != (Section{"unavailable", "diff_not_observed"}) || *f.Hygiene != (Section{Status: "not_requested"}) {
+	if f.Diff.Section != (Section{"unavailable", "diff_not_observed"}) || f.Hygiene.Section != (Section{Status: "not_requested"}) {
 		t.Fatalf("%+v %+v", f.Diff, f.Hygiene)
 	}
 }
