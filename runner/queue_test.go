@@ -99,6 +99,7 @@ func TestAJobIsStoppedInEveryState(t *testing.T) {
 		g.accept(o)
 	}
 	g.until(running.ID, wire.JRunning)
+	g.lines("running", 1)
 	if ack := g.cancel(wire.Cancel{ID: waiting.ID, Reason: "stopped"}); !ack.OK {
 		t.Fatalf("%+v", ack)
 	}

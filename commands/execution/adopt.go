@@ -23,7 +23,7 @@ func (f *Fleet) Adopt(x call.Execution) {
 // overdue tells the end of an execution as unknown when it is long over its limit and nothing
 // proved one (faults.md 3.8). Proof that comes later is told too.
 func (f *Fleet) overdue(fl *flight) {
-	limit := time.NewTimer(time.Duration(fl.x.Offer.Bounds.TimeoutMS)*time.Millisecond + wire.ProofWait)
+	limit := time.NewTimer(time.Duration(fl.x.Offer.Bounds.TimeoutMS)*time.Millisecond + f.proof)
 	go func() {
 		defer limit.Stop()
 		select {

@@ -45,6 +45,7 @@ type Fleet struct {
 	key   []byte
 	fresh bool // the key was made in this life
 	link  *server.Server
+	proof time.Duration // wire.ProofWait, shorter in tests
 	born  time.Time
 
 	mu      sync.Mutex
@@ -78,7 +79,7 @@ func New(o Options) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{o: o, key: key, fresh: fresh, born: time.Now(), leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
+	f := &Fleet{o: o, proof: wire.ProofWait, key: key, fresh: fresh, born: time.Now(), leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
 		named: map[event.ProjectRef]event.ProjectRegistered{}, seen: map[event.ClientID]last{}, change: make(chan struct{}), closed: make(chan struct{})}
 	if o.Known != nil {
 		for _, p := range o.Known() {

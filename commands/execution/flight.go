@@ -139,6 +139,9 @@ func (f *Fleet) claim(c event.ClientID, m wire.Claim) wire.ClaimReply {
 	if !f.leads(c, m.Instance) || !fl.grant() {
 		return wire.ClaimReply{Reason: "denied"}
 	}
+	if fl.isLate() {
+		f.overdue(fl)
+	}
 	return wire.ClaimReply{Granted: true, RemainingMS: fl.x.Offer.Bounds.TimeoutMS}
 }
 

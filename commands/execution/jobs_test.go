@@ -204,3 +204,34 @@ func (n *network) setCut(cut bool) {
 	defer n.mu.Unlock()
 	n.cut = cut
 }
+
+// A Job whose Runner stays away is told as unknown when its limit is long over, once; the proof that
+// comes when the Runner is back is told too, and then the Runner may forget it.
+//
+// Covers: EXE-39
+func TestAnOverdueJobIsUnknownUntilItIsProven(t *testing.T) {
+	n := newNetwork(t, 0, false)
+	n.fleet.HurryProof(200 * time.Millisecond)
+	to := n.aim()
+	x := n.execution(to, wire.OpShell, wire.ProcessIn{Shell: "sh", Command: "echo start >>overdue; sleep 0.5; exit 5"}, time.Second)
+	x.Offer.Bounds.Job = true
+	x.Offer.Digest = n.fleet.Digest(x.Offer)
+	late := make(chan wire.Result, 10)
+	x.Late = func(_ context.Context, r wire.Result) error { late <- r; return nil }
+	n.startJob(x)
+	for deadline := time.Now().Add(20 * time.Second); countLines(filepath.Join(n.dir, "root", "overdue"), "start") == 0 && time.Now().Before(deadline); {
+		time.Sleep(2 * time.Millisecond)
+	}
+	n.setCut(true)
+	if r := n.lateEnd(late); r.State != wire.JLost {
+		t.Errorf("while the Runner is away: %+v", r)
+	}
+	n.setCut(false)
+	if r := n.lateEnd(late); r.State != wire.JTerminal || *r.Process.ExitCode != 5 {
+		t.Errorf("when it is back: %+v", r)
+	}
+	n.until(x.Offer.ID, wire.JSettled)
+	if len(late) > 0 {
+		t.Errorf("told again: %+v", <-late)
+	}
+}

@@ -186,6 +186,7 @@ func (w *waiting) promote() (call.Outcome, error) {
 	if _, over := w.fl.leave(); over {
 		return w.foreground()
 	}
+	w.f.overdue(w.fl)
 	return call.Outcome{Promoted: true}, nil
 }
 
