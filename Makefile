@@ -2,7 +2,7 @@
 #
 #   run          server and Runner for this repository, in the foreground
 #   demo         the whole story on a scratch repository
-#   test         every test with the race detector
+#   test         every test with the race detector; what they leave behind fails it
 #   lint         gofmt, vet, staticcheck, sum types, house rules, other platforms
 #   conformance  suites and clients of others against the real program
 #   bench        ratios against bare parts, with intervals
@@ -48,7 +48,7 @@ demo:
 test: gopls
 	@mkdir -p $(FIGURES)/test
 	@echo "$(GO) test -race -p $(P) -timeout 9m ./..."
-	@$(call figured,test) $(GO) test -race -p $(P) -timeout 9m ./...; $(call figures,test)
+	@$(call figured,test) $(GO) run ./internal/leak/testrun $(GO) test -race -p $(P) -timeout 9m ./...; $(call figures,test)
 
 # $(1) a target: tests write their figures there, and they are shown whatever became of the tests.
 figured = WEBCODEX_GOPLS=$(GOPLS) WEBCODEX_FIGURES=$(FIGURES)/$(1)

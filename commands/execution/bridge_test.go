@@ -17,6 +17,7 @@ import (
 
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
+	"webcodex/internal/leak"
 	"webcodex/runner"
 	"webcodex/runner/wire"
 )
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	os.Exit(leak.Main(m))
 }
 
 // runnerProcess is a Runner on a bus of its own, whose messages go over standard input and

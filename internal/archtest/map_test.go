@@ -106,6 +106,7 @@ var importMap = map[string]entry{
 	"internal/sandbox": {"helpers that only read: no writing, no network, nothing of ours", nil},
 
 	"internal/leak":        {"test only: what tests leave behind", []string{"internal/proc"}},
+	"internal/leak/testrun": {"test only: runs all tests and tells what they leave behind", []string{"internal/leak"}},
 	"internal/archtest":    {"this test", nil},
 	"internal/tooldoc":     {"docs/tools.md from the tool list", nil},
 	"internal/bench":       {"the benchmarks behind make bench", []string{"..."}},

@@ -3,6 +3,7 @@
 package leak
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,9 @@ import (
 
 // patience is how long what ends beside a test may take to be gone.
 var patience = 10 * time.Second
+
+// inside tells a test binary that another one runs it.
+const inside = "LEAK_TEST_INSIDE"
 
 // Check fails the test if something is left once all its cleanups have run: call it first. The
 // test gets a directory of its own for temporary files, so it cannot be parallel.
@@ -32,15 +36,18 @@ func Check(t testing.TB) {
 }
 
 // Main runs the tests of a package and gives the exit status, which is 1 also where they leave
-// something: os.Exit(leak.Main(m)).
+// something: os.Exit(leak.Main(m)). A test binary that a test runs again is a part of that test.
 func Main(m *testing.M) int {
+	if os.Getenv(inside) != "" {
+		return m.Run()
+	}
 	tmp, err := os.MkdirTemp("", "leak-")
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
 	defer os.RemoveAll(tmp)
-	if err := os.Setenv("TMPDIR", tmp); err != nil {
+	if err := errors.Join(os.Setenv("TMPDIR", tmp), os.Setenv(inside, "1")); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -66,7 +73,9 @@ func look() state {
 }
 
 // left is what is there and was not, as soon as it is nothing and at last when patience is over.
-func (s state) left(tmp string) (out []string) {
+func (s state) left(tmp string) []string { return s.waited(look, tmp) }
+
+func (s state) waited(look func() state, tmp string) (out []string) {
 	for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		now := look()
 		out = out[:0]

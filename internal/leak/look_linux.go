@@ -4,7 +4,17 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"webcodex/internal/proc"
 )
+
+// keepOrphans makes orphans fall to this process.
+func keepOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// allGroups are the control groups of executions whose makers are gone, whoever they were.
+func allGroups() []string { return proc.AbandonedGroups() }
 
 // descendants are the living processes below this one, with the time of their start. Orphans of
 // an execution fall to this process, so they are among them.

@@ -358,6 +358,24 @@ func (c *cell) rmdir() (err error) {
 	return err
 }
 
+// AbandonedGroups names control groups of executions that are there, and whose makers are gone.
+func AbandonedGroups() (out []string) {
+	for _, kind := range []string{unified, freezer} {
+		at := ownGroup(kind)
+		if at == "" {
+			continue
+		}
+		left, _ := filepath.Glob(filepath.Join(at, cellPrefix+"*"))
+		for _, dir := range left {
+			maker, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cellPrefix), "-")
+			if pid, err := strconv.Atoi(maker); err == nil && pid > 1 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+				out = append(out, dir)
+			}
+		}
+	}
+	return out
+}
+
 // ControlGroups names those of this process's executions that are there, for a check that none
 // stays.
 func ControlGroups() []string {

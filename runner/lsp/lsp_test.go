@@ -17,7 +17,7 @@ import (
 	"webcodex/runner/wire"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
 
 // world is a Go module with a real gopls.
 type world struct {
