@@ -19,6 +19,7 @@ import (
 
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
+	"webcodex/internal/sandbox"
 	kept "webcodex/projections/history"
 )
 
@@ -50,7 +51,7 @@ var sqliteMin = [3]int{3, 51, 3}
 func doctorCommand() command {
 	return command{
 		name: "doctor", short: "check what WebCodex needs, and say what to do",
-		long: `Checks git, ripgrep, rights, free space, SQLite, the file system, the log, the
+		long: `Checks git, ripgrep, the sandbox of helpers, rights, free space, SQLite, the file system, the log, the
 files beside it and the clock. Where a log is damaged it changes nothing; a sound one it opens
 as a start does, which after an unclean stop makes JetStream's index and meta files again and
 cuts a half written record, copied aside first. webcodex verify reads the files alone. Exit
@@ -80,7 +81,7 @@ func doctor(ctx context.Context, s streams, dir string, asJSON bool, first ...ch
 	ctx, cancel := context.WithTimeout(ctx, 10*doctorTimeout)
 	defer cancel()
 	logChecks, told := checkLog(ctx, dir)
-	checks := append(first, checkGit(ctx), checkRipgrep(ctx), checkRights(dir), checkSpace(dir), checkSQLite(ctx), checkFileSystem(dir))
+	checks := append(first, checkGit(ctx), checkRipgrep(ctx), checkSandbox(sandbox.Enforced()), checkRights(dir), checkSpace(dir), checkSQLite(ctx), checkFileSystem(dir))
 	checks = append(append(checks, logChecks...), checkClock(told, time.Now()))
 	checks = append(checks, checkFiles(dir)...)
 	ok := true
@@ -135,6 +136,24 @@ func checkRipgrep(ctx context.Context) check {
 			"install ripgrep for fast search"}
 	}
 	return check{"ripgrep", statusOK, out, ""}
+}
+
+// checkSandbox tells what holds the helpers that read: git, ripgrep, language servers.
+func checkSandbox(e sandbox.Enforcement) check {
+	c := check{Name: "sandbox", Status: statusOK}
+	switch {
+	case e.Files() && e.Network():
+		c.Detail = fmt.Sprintf("helpers that read can write nothing, see no data directory and open no connection (Landlock %d)", e.Landlock)
+		return c
+	case e.Files():
+		c.Detail = fmt.Sprintf("helpers that read can write nothing and see no data directory (Landlock %d); their connections are not cut", e.Landlock)
+	case e.Network():
+		c.Detail = "helpers that read can open no connection; nothing keeps them from writing"
+	default:
+		c.Detail = "nothing keeps helpers that read from writing or from the network"
+	}
+	c.Status, c.Fix = statusWarn, "run the Runner on Linux 5.13 or newer with Landlock, which a container may have to allow"
+	return c
 }
 
 func firstLine(ctx context.Context, name string, args ...string) (string, error) {
