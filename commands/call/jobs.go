@@ -26,8 +26,9 @@ type Job struct {
 	Ended     bool
 	// Stopping: its Runner took a request to end it, and the end has not come yet.
 	Stopping bool
-	// Past: it is of an earlier server life, known from its Session alone.
-	Past bool
+	// Past: it is of an earlier server life, known from its Session alone. Reconciled: its Runner
+	// has said in this life that it has it in hand.
+	Past, Reconciled bool
 }
 
 // jobTable remembers the Jobs of this server life by id, in order of their promotion. What is durable about them is in
@@ -66,6 +67,14 @@ func (t *jobTable) end(id event.ExecutionID) {
 	defer t.mu.Unlock()
 	if j := t.byID[id]; j != nil {
 		j.Ended = true
+	}
+}
+
+func (t *jobTable) reconcile(id event.ExecutionID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if j := t.byID[id]; j != nil {
+		j.Reconciled = true
 	}
 }
 
@@ -115,9 +124,19 @@ func (c *Call) Stop(id event.ExecutionID) { c.kernel.jobs.stop(id) }
 
 // Stopping are the Jobs of this server life that were asked to end and have no end yet.
 func (c *Call) Stopping() map[event.ExecutionID]bool {
+	return c.which(func(j Job) bool { return j.Stopping })
+}
+
+// Reconciled are the Jobs of earlier server lives that their Runners have in hand, as they have
+// said in this one.
+func (c *Call) Reconciled() map[event.ExecutionID]bool {
+	return c.which(func(j Job) bool { return j.Reconciled })
+}
+
+func (c *Call) which(has func(Job) bool) map[event.ExecutionID]bool {
 	var out map[event.ExecutionID]bool
 	for _, j := range c.kernel.jobs.running() {
-		if j.Stopping {
+		if has(j) {
 			if out == nil {
 				out = map[event.ExecutionID]bool{}
 			}

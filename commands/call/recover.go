@@ -124,6 +124,7 @@ func (k *Kernel) adopt(id event.SessionID, x event.Execution, tool string, in ev
 		Ready: func(context.Context) error {
 			return fault.New(fault.Unavailable, "it is of an earlier server life")
 		},
+		Alive: func() { k.jobs.reconcile(x.ID) },
 		Late: func(ctx context.Context, r wire.Result) error {
 			k.late.begin()
 			defer k.late.leave()

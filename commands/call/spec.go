@@ -262,6 +262,8 @@ type Execution struct {
 	// gone; the Runner's result is acknowledged when it returns nil. Called at most once
 	// successfully.
 	Late func(ctx context.Context, r wire.Result) error
+	// Alive, if set, is told that the Runner of an adopted execution has it in hand.
+	Alive func()
 	// Settled is closed when the call's finish is durable: only then is the Runner's result of a
 	// call that was waited for acknowledged. Nil: at once.
 	Settled <-chan struct{}

@@ -224,6 +224,9 @@ func (f *Fleet) settleByJournal(fl *flight) {
 			if fl.adopted && q.State == wire.JAccepted {
 				f.cancelQuietly(fl, wire.CancelAbandoned) // it waits for a grant that it can never get
 			}
+			if fl.x.Alive != nil {
+				fl.x.Alive()
+			}
 			return // the Runner tells its end
 		}
 		if err == nil {

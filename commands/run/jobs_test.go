@@ -10,8 +10,10 @@ import (
 	"webcodex/commands/call"
 	"webcodex/commands/internal/calltest"
 	"webcodex/commands/run"
+	"webcodex/commands/session"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	view "webcodex/projections/session"
 	"webcodex/runner/wire"
 )
 
@@ -108,7 +110,7 @@ func TestAJobWhoseRunnerIsAway(t *testing.T) {
 		return nil, fault.New(fault.RunnerUnavailable, "the Runner is away")
 	}
 	s := status()
-	if s.Status != "recovering" || s.RecoveryReason != "runner_transport_disconnected" || s.State != "" || s.Terminal || s.Log != "" {
+	if s.Status != "recovering" || s.RecoveryState != "recovering" || s.RecoveryReason != "runner_transport_disconnected" || s.State != "" || s.Terminal || s.Log != "" {
 		t.Errorf("%+v", s)
 	}
 	if l := calltest.Must[run.ListJobsOut](e, &run.ListJobs, args{"project": alpha}); l.Active != 1 || l.Items[0].Status != "recovering" {
@@ -134,7 +136,7 @@ func TestAJobWhoseRunnerIsAway(t *testing.T) {
 // What lives on at a Runner is taken over by the next server life, once; its end goes to its
 // Session. A Job whose Runner is away stays open, and its end is told when it is long overdue.
 //
-// Covers: EXE-39
+// Covers: EXE-39, CON-20, NEG-33
 func TestTheNextLifeTakesJobsOver(t *testing.T) {
 	for state, reply := range map[string]func() (wire.QueryReply, error){
 		"running": func() (wire.QueryReply, error) { return wire.QueryReply{State: wire.JRunning}, nil },
@@ -154,6 +156,16 @@ func TestTheNextLifeTakesJobsOver(t *testing.T) {
 			core, _ := e.Store.Core(event.SessionID(id))
 			if len(taken) != 1 || taken[0].Offer.ID != out.JobID || taken[0].Offer.Bounds.TimeoutMS != 7000 || len(core.Jobs) != 1 {
 				t.Fatalf("%+v, %d open", taken, len(core.Jobs))
+			}
+			brief := func() view.JobAttention {
+				return calltest.Must[view.Finish](e, &session.FinishTask, args{"project": alpha, "session_id": id, "include_workspace": false}).Feedback.Attempt.Jobs
+			}
+			if b := brief(); b != (view.JobAttention{Active: 1, Recovering: 1, Recovery: "recovering"}) {
+				t.Errorf("before its Runner said a word: %+v", b)
+			}
+			taken[0].Alive()
+			if b := brief(); b != (view.JobAttention{Active: 1, Running: 1, Recovery: "active"}) {
+				t.Errorf("afterwards: %+v", b)
 			}
 			if taken[0].Ready(t.Context()) == nil {
 				t.Error("it could be granted")

@@ -79,12 +79,16 @@ type JobStatus struct {
 	Log         string `json:"log,omitempty"`
 	StdoutBytes *int64 `json:"stdout_bytes,omitempty"` // of one that ended
 	StderrBytes *int64 `json:"stderr_bytes,omitempty"`
-	// RecoveryReason is there while the status is recovering: nobody can say how it is.
+	// RecoveryState is recovering while nobody can say how it is, which RecoveryReason explains, and
+	// reconciled where its Runner told it to a later server than the one that began it.
+	RecoveryState  string `json:"recovery_state,omitempty"`
 	RecoveryReason string `json:"recovery_reason_code,omitempty"`
 }
 
-// Recovery reasons.
+// Recovery states and reasons.
 const (
+	recovering    = "recovering"
+	reconciled    = "reconciled"
 	runnerAway    = "runner_transport_disconnected"
 	serverChanged = "server_restart_reconciliation"
 )
@@ -112,6 +116,9 @@ func seen(j call.Job, v wire.JobView) JobStatus {
 		s.Signal, s.DurationMS, s.StdoutBytes, s.StderrBytes = p.Signal, &p.DurationMS, &p.Stdout.Bytes, &p.Stderr.Bytes
 	}
 	s.InputState = inputState(v)
+	if j.Past {
+		s.RecoveryState = reconciled
+	}
 	if s.Log = logKept; v.Gone {
 		s.Log = logGone
 	}
@@ -139,13 +146,13 @@ func unseen(c *call.Call, j call.Job, err error) JobStatus {
 		return s
 	}
 	s := ofJob(j)
-	switch {
-	case err == nil:
+	if err == nil {
 		s.ErrorKind = fault.UnknownJob
-	case j.Past:
-		s.Status, s.RecoveryReason = "recovering", serverChanged
-	default:
-		s.Status, s.RecoveryReason = "recovering", runnerAway
+		return s
+	}
+	s.Status, s.RecoveryState, s.RecoveryReason = recovering, recovering, runnerAway
+	if j.Past {
+		s.RecoveryReason = serverChanged
 	}
 	return s
 }

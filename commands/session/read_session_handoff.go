@@ -70,7 +70,7 @@ func snapshot(ctx context.Context, c *call.Call, s session.Snapshot) (session.Vi
 	if err != nil {
 		return session.View{}, s, err
 	}
-	after.Stopping = c.Stopping()
+	after.Stopping, after.Reconciled = c.Stopping(), c.Reconciled()
 	s.SessionChanged = before.Fence().Moved(after, c.Invocation)
 	s.External = reported(c)
 	s.ExternalChanged = !s.External.Same(outside)

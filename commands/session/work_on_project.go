@@ -232,7 +232,7 @@ func feedbackBefore(c *call.Call, id event.SessionID, paths int) session.Feedbac
 	if !ok {
 		return session.FreshFeedback()
 	}
-	v.Stopping = c.Stopping()
+	v.Stopping, v.Reconciled = c.Stopping(), c.Reconciled()
 	return session.NewFeedback(v, session.Snapshot{Server: c.Server(), IncludeValidation: true}, paths)
 }
 

@@ -1,13 +1,13 @@
 package session
 
 // jobsOf counts all Jobs of the Session that have no end in the log: those of this server life,
-// of them those that were asked to end, and those of a life that is over, of which nobody can say
-// how they are (CON-20).
+// and of an earlier one that their Runners still have in hand, of them those that were asked to end,
+// and those of which nobody can say how they are (CON-20).
 func jobsOf(v View, s Snapshot) JobAttention {
 	a := JobAttention{Active: len(v.Core.Jobs), Recovery: "none"}
 	for id, j := range v.Core.Jobs {
 		switch {
-		case j.Server != s.Server:
+		case j.Server != s.Server && !v.Reconciled[id]:
 			a.Recovering++
 		case v.Stopping[id]:
 			a.TerminalPending++

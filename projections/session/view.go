@@ -20,6 +20,9 @@ type View struct {
 	// Stopping are Jobs that were asked to end and have no end yet, by the word of the server that
 	// asks: no part of the fold, and nil where nobody told.
 	Stopping map[event.ExecutionID]bool
+	// Reconciled are Jobs of earlier server lives that their Runners have in hand, by the word of the
+	// server that reads.
+	Reconciled map[event.ExecutionID]bool
 
 	gather event.Gather // of carried state, while there is no other
 }
