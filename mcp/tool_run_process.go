@@ -10,7 +10,7 @@ var (
 	cwdArg   = schema.Str("Default: the Session's, else the root.", 1, run.MaxCwdBytes).Bytes(run.MaxCwdBytes)
 	stdinArg = schema.Str("Absent: closed.", 0, run.MaxStdinBytes).Bytes(run.MaxStdinBytes).
 			Hint("put larger data into a file of the Project")
-	keyArg      = schema.Str("", 1, run.MaxIdempotencyKeyBytes).Bytes(run.MaxIdempotencyKeyBytes)
+	keyArg      = schema.Str("", 0, run.MaxIdempotencyKeyBytes).Bytes(run.MaxIdempotencyKeyBytes)
 	syncWaitArg = schema.Int("Default 10.", 0, run.MaxSyncWaitSecs)
 	// interactiveArg says what it is in run_shell alone: it stands in the direct list several times.
 	interactiveArg = schema.Bool("")

@@ -51,7 +51,7 @@ var tools = []Tool{
 	runShell,
 	goTest,
 	cargoTest,
-	runJob,
+	runJob, runDetachedProcess,
 	observeJobs,
 	getJobStatus,
 	readJobLog,

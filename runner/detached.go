@@ -25,7 +25,7 @@ func (r *Runner) runDetached(e *execution, limit time.Duration, res wire.Result)
 	}
 	defer dir.Close()
 	pending, err := supervise.Prepare(jobsDir(r.o.Dir), supervise.Record{ID: e.offer.ID, Digest: e.offer.Digest, Instance: r.instance,
-		Project: e.project.ID, Key: e.offer.Key, Payload: e.offer.Payload, Nonce: event.NewNonce(), Boot: r.journal.current().Boot,
+		Project: e.project.ID, Key: e.offer.Key, Payload: e.offer.Payload, Nonce: string(e.log), Boot: r.journal.current().Boot,
 		AcceptedAt: event.FormatTime(e.accepted), LimitMS: limit.Milliseconds()})
 	if err != nil {
 		return r.notStarted(res, spawnFault(e.offer.Op, err)), false
@@ -34,9 +34,6 @@ func (r *Runner) runDetached(e *execution, limit time.Duration, res wire.Result)
 		pending.Abandon()
 		return r.notStarted(res, unwritable(err)), false
 	}
-	e.mu.Lock()
-	e.log = event.InstanceID(pending.Record.Nonce)
-	e.mu.Unlock()
 	e.set(wire.JStarting)
 	word, said, err := pending.Start(r.o.Supervisor, spec, dir)
 	switch {

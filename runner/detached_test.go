@@ -58,6 +58,9 @@ func (g *rig) pid(name string) int {
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") Z ") {
+			return // dead, and nobody has asked how yet
+		}
 		if time.Now().After(deadline) {
 			t.Errorf("process %d lives", pid)
 			return

@@ -96,8 +96,6 @@ func (r *Runner) addSoFar(p *Project, v *wire.JobView) {
 // logOf names what the tokens of an execution's observers are of: this life, or the log of a
 // detached Job, which outlives it.
 func (r *Runner) logOf(e *execution) event.InstanceID {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.log != "" {
 		return e.log
 	}

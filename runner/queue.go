@@ -139,6 +139,9 @@ func (r *Runner) execution(link context.Context, o wire.Offer, p *Project) *exec
 	}
 	e := &execution{offer: o, project: p, state: wire.JAccepted, stdout: proc.NewTail(size), stderr: proc.NewTail(size),
 		now: r.o.Now, accepted: r.o.Now(), turn: make(chan struct{}), done: make(chan struct{})}
+	if o.Op == wire.OpDetached {
+		e.log = event.InstanceID(event.NewNonce())
+	}
 	e.ctx, e.stop = context.WithCancelCause(context.WithoutCancel(link))
 	return e
 }

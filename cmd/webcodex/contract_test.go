@@ -59,6 +59,7 @@ var sample = map[string]args{
 	"run_script":                 {"language": "sh", "script": "true"},
 	"run_shell":                  {"command": "true"},
 	"run_job":                    {"command": "true"},
+	"run_detached_process":       {"executable": "true"},
 	"list_jobs":                  {},
 	"go_test":                    {},
 	"cargo_test":                 {},

@@ -39,7 +39,7 @@ func (c *Call) Tool() string { return c.req.Spec.Name }
 
 // runs tells ops that run a process from the others.
 func runs(op wire.Op) bool {
-	return op == wire.OpProcess || op == wire.OpScript || op == wire.OpShell || op == wire.OpSSHShell
+	return op == wire.OpProcess || op == wire.OpScript || op == wire.OpShell || op == wire.OpSSHShell || op == wire.OpDetached
 }
 
 // judged adds what an end proves of what the run covers, where the tool that began it has not:

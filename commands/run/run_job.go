@@ -90,12 +90,7 @@ func runJob(ctx context.Context, c *call.Call) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	out.JobID, out.Replayed = c.Execution(), o.First != ""
-	if o.Result != nil { // a key's first Job, which has ended
-		end := standingOf(wire.JobView{Terminal: true, State: o.Result.State, Outcome: o.Result.Process, Fault: o.Result.Fault})
-		out.Status, out.State = end.Status, end.State
-	}
-	out.now(ctx, c)
+	out.begun(ctx, c, o)
 	return call.Result{Output: out, Facts: call.Facts{Promoted: true, Execution: out.JobID}}, nil
 }
 
@@ -174,6 +169,16 @@ func remoteJob(ctx context.Context, c *call.Call, in StartJobIn, out StartJobOut
 		return o, err
 	}
 	return c.Effect(ctx, wire.OpSSHShell, remote, in.effect(nil))
+}
+
+// begun fills in which Job it is, the one that was started or a key's first.
+func (out *StartJobOut) begun(ctx context.Context, c *call.Call, o call.Outcome) {
+	out.JobID, out.Replayed = c.Execution(), o.First != ""
+	if o.Result != nil { // a key's first Job, which has ended
+		end := standingOf(wire.JobView{Terminal: true, State: o.Result.State, Outcome: o.Result.Process, Fault: o.Result.Fault})
+		out.Status, out.State = end.Status, end.State
+	}
+	out.now(ctx, c)
 }
 
 // now fills in how the Job is a moment after its acceptance. A Runner that cannot tell leaves it
