@@ -9,7 +9,7 @@ import (
 var runJob = Tool{
 	Spec:        &run.RunJob,
 	Title:       "Run a Job",
-	Description: "Start long work, a shell command or executable, and answer at once. It waits for a slot: observe_jobs.",
+	Description: "Start long work, answer at once: a command, or executable and args. It waits for a slot: observe_jobs.",
 	Category:    "execution", Direct: true, Destructive: true, OpenWorld: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
