@@ -107,7 +107,7 @@ func (r *Runner) attend(e *execution, job *supervise.Job, res wire.Result) (end 
 	if now, _ := supervise.Open(job.Dir); now.Record.Child != nil {
 		job.Record.Child = now.Record.Child
 	}
-	r.endAbandoned([]proc.Leftover{leftover(job)})
+	r.endAbandoned([]proc.Leftover{r.leftover(job)})
 	res.State = wire.JLost
 	if err := r.journal.step(record{ID: res.ID, State: wire.JLost}, true); err != nil {
 		r.o.Logger.Error("the journal could not be written", "cause", err)
@@ -115,9 +115,10 @@ func (r *Runner) attend(e *execution, job *supervise.Job, res wire.Result) (end 
 	return res, false
 }
 
-func leftover(job *supervise.Job) proc.Leftover {
+// leftover is what a killed supervisor may have left. After another boot a pid tells nothing.
+func (r *Runner) leftover(job *supervise.Job) proc.Leftover {
 	l := proc.Leftover{Mark: string(job.Record.ID)}
-	if job.Record.Child != nil {
+	if job.Record.Child != nil && job.Record.Boot == r.journal.current().Boot {
 		l.Leader = *job.Record.Child
 	}
 	return l

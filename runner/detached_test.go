@@ -55,11 +55,17 @@ func (g *rig) pid(name string) int {
 	return 0
 }
 
+// dead tells of a process that has ended and that nobody has asked how yet.
+func dead(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(stat), ") Z ")
+}
+
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
-		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") Z ") {
-			return // dead, and nobody has asked how yet
+		if dead(pid) {
+			return
 		}
 		if time.Now().After(deadline) {
 			t.Errorf("process %d lives", pid)
@@ -391,4 +397,105 @@ func TestAKilledRunnersDetachedJobs(t *testing.T) {
 		}
 	}
 	t.Logf("%d rounds: %v", rounds, counts)
+}
+
+// afterPowerCut makes a Runner's directory look as if the machine had started anew since.
+func afterPowerCut(t *testing.T, dir string) {
+	t.Helper()
+	raw, err := os.ReadFile(logFile(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	for _, r := range parseJournal(raw, proc.BootID()).records {
+		if r.Life != nil {
+			r.Life.Boot = "another"
+		}
+		line, err := encodeLine(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, line...)
+	}
+	if err := os.WriteFile(logFile(dir), out, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for id, f := range findJobs(dir) {
+		f.Record.Boot = "another"
+		b, err := json.Marshal(f.Record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(jobsDir(dir), string(id), "job.json"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// After a power cut a record of the end is proof whatever the boot; without one the Job is lost,
+// whether the journal still has it or not, and nobody who has its pids since is touched.
+//
+// Covers: EXE-38
+func TestADetachedJobAfterAPowerCut(t *testing.T) {
+	for name, c := range map[string]struct {
+		ended, deleted bool
+		want           wire.JournalState
+	}{
+		"in the middle":             {want: wire.JLost},
+		"in the middle, no journal": {deleted: true, want: wire.JLost},
+		"after the end":             {ended: true, want: wire.JTerminal},
+		"after the end, no journal": {ended: true, deleted: true, want: wire.JTerminal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, detaching)
+			o := g.detached("echo $$ >pid; while [ ! -e go ]; do sleep 0.02; done", time.Minute)
+			g.offer(g.link, o)
+			g.until(o.ID, wire.JRunning)
+			pid := g.pid("pid")
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Join(jobsDir(g.dir), string(o.ID))
+			job, _ := supervise.Open(dir)
+			if c.ended {
+				if err := os.WriteFile(g.path("go"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				_ = syscall.Kill(job.Record.Supervisor.PID, syscall.SIGKILL)
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			for deadline := time.Now().Add(10 * time.Second); job.Look() == supervise.Held && time.Now().Before(deadline); {
+				time.Sleep(5 * time.Millisecond)
+			}
+			innocent := exec.Command("sleep", "60")
+			if err := innocent.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = innocent.Process.Kill(); _ = innocent.Wait() }()
+			job.Record.Child = &proc.Identity{PID: innocent.Process.Pid, Start: proc.StartOf(innocent.Process.Pid) + 1000}
+			b, _ := json.Marshal(job.Record)
+			if err := os.WriteFile(filepath.Join(dir, "job.json"), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			afterPowerCut(t, g.dir)
+			if c.deleted {
+				if err := os.Remove(logFile(g.dir)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			g = openRig(t, g.dir, g.p.Path, detaching)
+			go g.tellOwed(g.link)
+			if end := g.end(); end.ID != o.ID || end.State != c.want {
+				t.Errorf("%+v", end)
+			}
+			if syscall.Kill(innocent.Process.Pid, 0) != nil || dead(innocent.Process.Pid) {
+				t.Error("somebody else's process was ended")
+			}
+			again := g.offer(g.link, o)
+			if again.Accepted && again.Known == nil {
+				t.Errorf("the id is started again: %+v", again)
+			}
+		})
+	}
 }

@@ -361,14 +361,14 @@ func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
 			}
 			if learned[id] {
 				res.State = wire.JLost // what this journal does not say may have been
-				left = append(left, leftover(job.Job))
+				left = append(left, r.leftover(job.Job))
 			}
 		case wire.JStarting, wire.JRunning:
 			res.State = wire.JLost
 			if sameBoot && job.state != supervise.Foreign {
 				l := proc.Leftover{Mark: string(id)}
 				if job.Job != nil {
-					l = leftover(job.Job)
+					l = r.leftover(job.Job)
 				}
 				if e.leader != nil {
 					l.Leader = *e.leader

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"webcodex/commands/run"
 	"webcodex/eventlog/event"
@@ -107,4 +110,70 @@ func TestADetachedJobIsStoppedByTheNextLife(t *testing.T) {
 			t.Errorf("%+v", out)
 		}
 	})
+}
+
+// A server with its Runner is killed again and again while detached Jobs are started. Each call is
+// then repeated under its key, answered or not: no command ever ran twice, and what is told of each
+// Job agrees with the mark that it left.
+//
+// Covers: EXE-38
+func TestKilledServersDetachedJobs(t *testing.T) {
+	rounds := 3
+	if os.Getenv("WEBCODEX_SOAK") != "" {
+		rounds = 100
+	}
+	repo, data := scratch(t)
+	flags := []string{"--listen", "127.0.0.1:0", "--durability", "process", "--max-concurrent-jobs", "32"}
+	var session event.SessionID
+	counts := map[string]int{}
+	for round := range rounds {
+		c := up1(t, repo, data, flags...)
+		win, id := begin(t, c)
+		if session == "" {
+			session = id
+		}
+		start := func(win *window, key string) (out run.StartJobOut, err error) {
+			res, err := win.call(t.Context(), "call_runtime_tool", encode(args{"tool": "run_detached_process", "arguments": args{
+				"project": c.ready.Project, "session_id": session, "executable": "sh", "idempotency_key": key,
+				"args": []string{"-c", "echo ran >>../mark-" + key + "; sleep 0.05; exit 7"}}}))
+			if err == nil {
+				err = decode(res, &out)
+			}
+			return out, err
+		}
+		var issued []string
+		time.AfterFunc(50*time.Millisecond+rand.N(150*time.Millisecond), c.kill)
+		for n := 0; ; n++ {
+			key := fmt.Sprintf("%d-%d", round, n)
+			issued = append(issued, key)
+			if _, err := start(win, key); err != nil {
+				break
+			}
+		}
+		win.close()
+		c.kill()
+		c = up1(t, repo, data, flags...)
+		win, _ = begin(t, c)
+		for _, key := range issued {
+			out, err := start(win, key)
+			if err != nil {
+				t.Fatalf("round %d, repeat of %s: %v", round, key, err)
+			}
+			end := callWindow[run.WaitJobsOut](t, win, "wait_for_job_terminal", args{"job_ids": []event.ExecutionID{out.JobID}, "wait_secs": 30}).Items[0]
+			raw, _ := os.ReadFile(filepath.Join(filepath.Dir(repo), "mark-"+key))
+			ran := strings.Count(string(raw), "ran")
+			counts[fmt.Sprintf("%s, repeated %v", end.Status, out.Replayed)]++
+			switch {
+			case end.Status == "failed" && end.ExitCode != nil && *end.ExitCode == 7 && ran == 1:
+			case end.Status == "lost" && ran <= 1:
+			default:
+				t.Errorf("%s: %+v, and it ran %d times", key, end, ran)
+			}
+		}
+		win.close()
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d rounds: %v", rounds, counts)
 }

@@ -38,7 +38,6 @@ type Record struct {
 	Project    event.ProjectID   `json:"project"`
 	Key        string            `json:"key,omitempty"`
 	Payload    string            `json:"payload,omitempty"`
-	Owner      string            `json:"owner,omitempty"`
 	Nonce      string            `json:"nonce"` // of this very log, for observers
 	Boot       string            `json:"boot"`
 	AcceptedAt string            `json:"accepted_at"`
