@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -291,5 +293,76 @@ func TestJobsOnANamedResource(t *testing.T) {
 	r.checkEnds(s["session_id"].(event.SessionID), map[event.ExecutionID][2]string{out.JobID: {"not_started", "cancelled"}})
 	if len(r.marks()) != 0 {
 		t.Error("it ran")
+	}
+}
+
+// Many Jobs are started at once, wait, and all end: each ran once, and its Session has one end for
+// each. Beside them calls go on.
+//
+// Covers: EXE-38
+func TestManyJobs(t *testing.T) {
+	n := 80
+	if os.Getenv("WEBCODEX_SOAK") != "" {
+		n = 1000
+	}
+	w := newWorld(t, "process", func(c *Config) { c.Jobs = 4 })
+	s := w.work(args{})
+	p := args{"project": w.project, "session_id": s.SessionID}
+	began, ids := time.Now(), make(chan event.ExecutionID, n)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range n / 8 {
+				ids <- w.job(p, "while [ ! -e go ]; do sleep 0.05; done; echo ran >>marks").JobID
+			}
+		})
+	}
+	group.Wait()
+	close(ids)
+	started := time.Since(began)
+	if list := must[run.ListJobsOut](w, "list_jobs", with(p, args{"active": true, "limit": 100})); list.Total != n || list.Items[0].Status != "agent_queued" {
+		t.Errorf("%d are active, the newest %+v", list.Total, list.Items[0])
+	}
+	if r := must[run.ShellOut](w, "run_shell", with(p, args{"command": "echo beside"})); r.Stdout != "beside\n" || r.Promoted {
+		t.Errorf("%+v", r)
+	}
+	began = time.Now()
+	w.write(filepath.Join(w.repo, "go"), "")
+	all := slices.Collect(func(yield func(event.ExecutionID) bool) {
+		for id := range ids {
+			if !yield(id) {
+				return
+			}
+		}
+	})
+	for len(all) > 0 {
+		k := min(8, len(all))
+		end := w.ends(all[:k]...)
+		for _, v := range end.Items {
+			if end.WaitOutcome == "terminal" && (v.Status != "completed" || v.Log != "kept") {
+				t.Errorf("%+v", v)
+			}
+		}
+		if end.WaitOutcome == "terminal" {
+			all = all[k:]
+		}
+	}
+	t.Logf("%d Jobs were taken in %v and ended in %v", n, started, time.Since(began))
+	if raw, _ := os.ReadFile(filepath.Join(w.repo, "marks")); strings.Count(string(raw), "ran\n") != n {
+		t.Errorf("%d ran", strings.Count(string(raw), "ran\n"))
+	}
+	ends := map[event.ExecutionID]int{}
+	for deadline := time.Now().Add(20 * time.Second); len(ends) < n && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		clear(ends)
+		for _, c := range w.commits(s.SessionID) {
+			for _, e := range c.Events {
+				if e, ok := e.(event.ExecutionFinished); ok {
+					ends[e.Execution]++
+				}
+			}
+		}
+	}
+	if len(ends) != n || slices.Max(slices.Collect(maps.Values(ends))) != 1 {
+		t.Errorf("%d of %d have an end in their Session", len(ends), n)
 	}
 }

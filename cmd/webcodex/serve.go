@@ -195,7 +195,7 @@ func printCall(s streams, l call.Line) {
 
 // busy reports whether calls or Jobs go on; what cannot be told counts as busy.
 func (s *server) busy() bool {
-	if s.kernel.InFlight() > 0 {
+	if s.kernel.InFlight() > 0 || s.kernel.Running() > 0 {
 		return true
 	}
 	open, err := s.store.Open()

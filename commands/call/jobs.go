@@ -154,6 +154,9 @@ func (c *Call) job(offer wire.Offer) Job {
 	return j
 }
 
+// Running is how many Jobs have no end yet, as far as this server life knows.
+func (k *Kernel) Running() int { return len(k.jobs.running()) }
+
 // Job finds a Job that the caller's authority group may see, of a Project that exists for the
 // caller; anything else is unknown_job.
 func (c *Call) Job(id string) (Job, error) {

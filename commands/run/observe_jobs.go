@@ -87,7 +87,7 @@ func observeJobs(ctx context.Context, c *call.Call) (call.Result, error) {
 	}
 	for _, g := range groups {
 		seen, err := observeOn(ctx, c, g.target, g.ask)
-		if err != nil && !g.past {
+		if err != nil && fault.KindOf(err) != fault.RunnerUnavailable && !g.past {
 			return call.Result{}, err
 		}
 		if len(groups) == 1 {
@@ -98,6 +98,9 @@ func observeJobs(ctx context.Context, c *call.Call) (call.Result, error) {
 				out.Items[place] = jobOut(seen.Items[n])
 			} else {
 				out.Items[place] = ended(c, in.Items[place].JobID, cmp.Or(err, notKept()))
+				if fault.KindOf(err) == fault.RunnerUnavailable && !out.Items[place].Terminal {
+					out.Items[place].Status = recovering // the Jobs of other Runners are told all the same
+				}
 			}
 		}
 	}
@@ -150,8 +153,8 @@ func join(groups []group, j call.Job, place int, item wire.ObserveItem, tail int
 	return groups
 }
 
-// awaitAny waits until a Job of any group changes. A Runner that cannot be asked ends the wait:
-// the look that follows tells why.
+// awaitAny waits until a Job of any group changes. A Runner that is away holds nobody up and ends no
+// wait for the others; any other failure ends it, and the look that follows tells why.
 func awaitAny(ctx context.Context, c *call.Call, groups []group, wait time.Duration) (outcome string, err error) {
 	err = c.Waiting(func() error {
 		ctx, cancel := context.WithCancel(ctx)
@@ -161,7 +164,10 @@ func awaitAny(ctx context.Context, c *call.Call, groups []group, wait time.Durat
 			go func() {
 				g.ask.WaitMS = wait.Milliseconds()
 				seen, err := askJobs(ctx, c, g.target, g.ask)
-				if err != nil {
+				switch {
+				case fault.KindOf(err) == fault.RunnerUnavailable:
+					seen.WaitOutcome = timeout
+				case err != nil:
 					seen.WaitOutcome = changed
 				}
 				outcomes <- seen.WaitOutcome

@@ -292,6 +292,38 @@ func TestObserveJobsOfTwoProjects(t *testing.T) {
 	}
 }
 
+// A Runner that is away takes nothing from the Jobs of another, neither what is seen of them nor the
+// wait for them.
+//
+// Covers: NEG-33
+func TestObserveJobsBesideARunnerThatIsAway(t *testing.T) {
+	e := calltest.New(t, nil)
+	e.Fleet.OnRun = func(ctx context.Context, x call.Execution) (call.Outcome, error) {
+		return call.Outcome{Promoted: true}, e.Fleet.Grant(ctx, x)
+	}
+	var jobs []args
+	for _, p := range []string{alpha, calltest.Beta.String()} {
+		out := calltest.Must[run.Output](e, &run.RunProcess, args{"project": p, "executable": "sleep"})
+		jobs = append(jobs, args{"job_id": *out.JobID})
+	}
+	away := jobs[0]["job_id"].(event.ExecutionID)
+	e.Fleet.OnAsk = func(op wire.Op, body json.RawMessage) (any, error) {
+		var in wire.ObserveJobsIn
+		_ = json.Unmarshal(body, &in)
+		if in.Items[0].ID == string(away) {
+			return nil, fault.New(fault.RunnerUnavailable, "the Runner of this Project is not connected")
+		}
+		return wire.ObserveJobsOut{WaitOutcome: "changed", Items: []wire.JobView{{ID: in.Items[0].ID, Known: true, State: wire.JRunning, StdoutDelta: "on"}}}, nil
+	}
+	seen := calltest.Must[run.ObserveOut](e, &run.ObserveJobs, args{"items": jobs, "wait_secs": 5})
+	if j := seen.Items[0]; j.Success || j.Status != "recovering" || j.ErrorKind != fault.RunnerUnavailable || j.Terminal {
+		t.Errorf("%+v", j)
+	}
+	if j := seen.Items[1]; !j.Success || j.StdoutDelta != "on" || seen.WaitOutcome != "changed" {
+		t.Errorf("%+v", seen)
+	}
+}
+
 // How a Job ended is told after the server life that ran it, to its own authority only.
 func TestAJobOfAnEarlierLife(t *testing.T) {
 	e := calltest.New(t, nil)
