@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/runner/wire"
 )
@@ -43,10 +44,14 @@ func absentIn(l life) wire.QueryReply {
 // cancel ends an execution of this life; one that ended or never was is no error.
 func (r *Runner) cancel(c wire.Cancel) wire.Ack {
 	r.mu.Lock()
-	e := r.execs[c.ID]
+	e, giveUp := r.execs[c.ID], r.reading[c.ID]
 	r.mu.Unlock()
-	if e == nil {
+	switch {
+	case e == nil && giveUp == nil:
 		return wire.Ack{Reason: "unknown"}
+	case e == nil:
+		giveUp()
+		return wire.Ack{OK: true}
 	}
 	e.mu.Lock()
 	over, started := e.result != nil, e.state != wire.JAccepted
@@ -62,6 +67,21 @@ func (r *Runner) cancel(c wire.Cancel) wire.Ack {
 	}
 	e.stop(reasonCancelled)
 	return wire.Ack{OK: true}
+}
+
+// readable lets a read be given up by its id until it has ended.
+func (r *Runner) readable(id event.ExecutionID, giveUp context.CancelFunc) (ended func()) {
+	if !id.Valid() {
+		return func() {}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reading[id] = giveUp
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.reading, id)
+	}
 }
 
 // read serves a pure read.
@@ -87,6 +107,7 @@ func (r *Runner) read(ctx context.Context, q wire.Read) (reply wire.ReadReply) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	defer r.readable(q.ID, cancel)()
 	body, err := do(ctx, p, q.Body)
 	switch {
 	case err != nil && ctx.Err() != nil && fault.KindOf(err) == fault.Internal:

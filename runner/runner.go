@@ -85,6 +85,7 @@ type Runner struct {
 	link     server
 	announce func()
 	execs    map[event.ExecutionID]*execution
+	reading  map[event.ExecutionID]context.CancelFunc
 	queue    queue
 	// endedJobs are those that took a slot, ended all others.
 	ended, endedJobs shelf
@@ -137,7 +138,7 @@ func New(o Options) (*Runner, error) {
 	}
 	r := &Runner{o: o, effects: map[wire.Op]operation{}, reads: map[wire.Op]operation{},
 		remotes: map[wire.Op]remoteOp{}, instance: event.NewInstanceID(),
-		started: o.Now(), journal: j, running: make(chan struct{}, maxRunning), bootTime: proc.BootTime, execs: map[event.ExecutionID]*execution{}}
+		started: o.Now(), journal: j, running: make(chan struct{}, maxRunning), bootTime: proc.BootTime, execs: map[event.ExecutionID]*execution{}, reading: map[event.ExecutionID]context.CancelFunc{}}
 	r.queue.slots = jobSlots(o.Jobs)
 	r.ended, r.endedJobs = shelf{count: keptEnded, bytes: keptJobBytes}, shelf{count: keptJobs, bytes: keptJobBytes}
 	j.onShorten = r.shortened

@@ -329,13 +329,15 @@ func (f *Fleet) Ask(ctx context.Context, t call.Target, op wire.Op, body json.Ra
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout+readMargin)
 	defer cancel()
-	reply, err := f.link.Read(ctx, t.Ref.Client, wire.Read{Op: op, Body: body, TimeoutMS: timeout.Milliseconds(),
+	id := event.NewExecutionID()
+	reply, err := f.link.Read(ctx, t.Ref.Client, wire.Read{ID: id, Op: op, Body: body, TimeoutMS: timeout.Milliseconds(),
 		Fence: wire.Fence{Client: t.Ref.Client, Instance: t.Instance, Project: t.Ref.Project, Root: t.Root}})
 	switch {
 	case errors.Is(err, server.ErrGone):
 		f.gone(t.Ref.Client)
 		return nil, unavailable()
 	case errors.Is(err, context.Canceled):
+		go func() { _, _ = f.Cancel(context.Background(), t.Ref.Client, id, "cancelled") }()
 		return nil, fault.Wrap(err, fault.Cancelled, "the call was cancelled")
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fault.Wrap(err, fault.Timeout, "the Runner did not answer in time")

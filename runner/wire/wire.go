@@ -227,9 +227,11 @@ const CancelAbandoned = "abandoned"
 
 // Read asks for a pure read.
 type Read struct {
-	Fence Fence           `json:"fence"`
-	Op    Op              `json:"op"`
-	Body  json.RawMessage `json:"body"`
+	// ID lets a Cancel end the read when nobody waits for it any more; it is in no journal.
+	ID    event.ExecutionID `json:"id,omitempty"`
+	Fence Fence             `json:"fence"`
+	Op    Op                `json:"op"`
+	Body  json.RawMessage   `json:"body"`
 	// TimeoutMS bounds the Runner's own work.
 	TimeoutMS int64 `json:"timeout_ms"`
 }
