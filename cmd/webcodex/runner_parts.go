@@ -40,7 +40,7 @@ func makeRunner(o runner.Options, cfg effective, logger *slog.Logger) (*runner.R
 	lsp.Register(r, lsp.New(lsp.CacheDir()))
 	worktree.Register(r, worktree.Options{Logger: logger})
 	shell.Register(r, shell.New(shell.Options{File: shellSettings(config), Dir: filepath.Join(o.Dir, "shells"), Idle: cfg.ShellIdle, Max: cfg.Shells,
-		Logger: logger}))
+		Remote: resources, Logger: logger}))
 	return r, resources, nil
 }
 

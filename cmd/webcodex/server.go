@@ -21,6 +21,7 @@ import (
 	"webcodex/commands/peer"
 	projects "webcodex/commands/project"
 	"webcodex/commands/retention"
+	shelltools "webcodex/commands/shell"
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
@@ -127,7 +128,7 @@ func openServer(ctx context.Context, s streams, f upFlags, dir, root string) (_ 
 	if err != nil {
 		return nil, err
 	}
-	cfg := call.Config{Windows: m.windows, Tokens: tokens, Epoch: srv.log.Epoch, Log: srv.log, Writer: srv.writer, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, External: m.external, OnClosed: srv.remover.Closed, Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
+	cfg := call.Config{Windows: m.windows, Tokens: tokens, Epoch: srv.log.Epoch, Log: srv.log, Writer: srv.writer, Sessions: srv.store, Refs: srv.refs, Tombstones: srv.tombstones, External: m.external, OnClosed: srv.remover.Closed, OnClosing: shelltools.OnClosing(srv.fleet, srv.logger), Fleet: srv.fleet, Server: srv.instance, Now: time.Now, Logger: srv.logger,
 		Info: func() call.ServerInfo {
 			return call.ServerInfo{Version: thisBuild().Version, Build: thisBuild().String(), StartedAt: srv.started, Log: srv.log.Status()}
 		}}

@@ -24,15 +24,16 @@ type View struct {
 	Resource *string         `json:"resource"`
 	Dialect  string          `json:"dialect"`
 	Profile  *string         `json:"profile"`
-	Cwd      string          `json:"cwd"` // where it was opened; it may have gone elsewhere
-	Created  string          `json:"created_at"`
-	Used     string          `json:"last_used_at"`
-	Ended    *string         `json:"ended_at"`
-	Commands int             `json:"commands"`
-	IdleSecs int             `json:"idle_timeout_secs"`
-	ExitCode *int            `json:"shell_exit_code,omitempty"`
-	InitCode *int            `json:"init_exit_code,omitempty"`
-	Remote   string          `json:"remote_process,omitempty"`
+	// Cwd is where it was opened, null for where a resource begins; it may have gone elsewhere.
+	Cwd      *string `json:"cwd"`
+	Created  string  `json:"created_at"`
+	Used     string  `json:"last_used_at"`
+	Ended    *string `json:"ended_at"`
+	Commands int     `json:"commands"`
+	IdleSecs int     `json:"idle_timeout_secs"`
+	ExitCode *int    `json:"shell_exit_code,omitempty"`
+	InitCode *int    `json:"init_exit_code,omitempty"`
+	Remote   string  `json:"remote_process,omitempty"`
 }
 
 func viewOf(c *call.Call, v wire.ShellView) View {
@@ -43,7 +44,7 @@ func viewOf(c *call.Call, v wire.ShellView) View {
 		return &s
 	}
 	return View{ShellID: v.ID, State: v.State, Reason: maybe(v.Reason), Busy: v.Busy, Project: c.Target.Ref.String(), Session: c.Session.ID,
-		Client: c.Target.Ref.Client, Executor: v.Executor, Resource: maybe(v.Resource), Dialect: v.Dialect, Profile: maybe(v.Profile), Cwd: v.Cwd,
+		Client: c.Target.Ref.Client, Executor: v.Executor, Resource: maybe(v.Resource), Dialect: v.Dialect, Profile: maybe(v.Profile), Cwd: maybe(v.Cwd),
 		Created: v.Created, Used: v.Used, Ended: maybe(v.Ended), Commands: v.Commands, IdleSecs: v.IdleSecs, ExitCode: v.ExitCode,
 		InitCode: v.InitExitCode, Remote: v.RemoteProcess}
 }

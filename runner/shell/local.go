@@ -53,8 +53,8 @@ type launch struct {
 // editing, history or job control.
 const become = `exec "$0" ${BASH_VERSION:+--norc --noprofile --noediting} -i <&3 9>&4 3<&- 4>&-`
 
-// settle is the first line of every shell; see become.
-const settle = `PS1= PS2=; set +m; case ${BASH_VERSION:+b} in b) set +H; set +o history; unset HISTFILE ;; esac`
+// Settle is the first line of every shell: see become.
+const Settle = `PS1= PS2=; set +m; case ${BASH_VERSION:+b} in b) set +H; set +o history; unset HISTFILE ;; esac`
 
 // startLocal starts a shell and waits until it answers. The error is a *proc.SpawnError where
 // nothing runs.
@@ -89,7 +89,7 @@ func startLocal(ctx context.Context, l launch) (*local, error) {
 	}()
 	go s.listen(control)
 	token := s.nextToken()
-	if s.write(settle+"\n"+answer(token)) != nil || s.await(ctx) == nil {
+	if s.write(Settle+"\n"+answer(token)) != nil || s.await(ctx) == nil {
 		s.Close()
 		return nil, errNoAnswer
 	}

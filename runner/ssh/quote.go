@@ -18,11 +18,7 @@ var starter = func() string {
 		b.WriteString(" " + kv) // nothing may ask, page or open an editor there either
 	}
 	b.WriteString(`; t=$1 d=$2 s=$3 c=$4; no() { printf "%s %s %s\n" "$t" "$1" "$2"; exit 1; }; `)
-	b.WriteString(`if [ -n "$d" ]; then ` +
-		`case $d in "~") d=$HOME ;; "~/"*) d=$HOME/${d#"~/"} ;; /*) ;; *) d=./$d ;; esac; ` +
-		`[ -e "$d" ] || no ` + wordCwd + ` not_found; [ -d "$d" ] || no ` + wordCwd + ` not_directory; ` +
-		`CDPATH= cd "$d" >/dev/null 2>&1 || no ` + wordCwd + ` unreadable; fi; `)
-	b.WriteString(`command -v "$s" >/dev/null 2>&1 || no ` + wordShell + ` not_found; `)
+	b.WriteString(enter)
 	b.WriteString(`printf "%s ` + wordRun + `\n" "$t"; exec "$s" -c -- "$c"`)
 	return b.String()
 }()

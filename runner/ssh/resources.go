@@ -72,6 +72,7 @@ func (r *Resources) Close() {
 // Channel is where one command will run. Nothing was sent to it yet.
 type Channel struct {
 	cwd      string // the resource's default
+	settings string // the generation of the settings that led there
 	channel  ssh.Channel
 	requests <-chan *ssh.Request
 	give     func(failed bool) // gives the connection back, once
@@ -147,7 +148,7 @@ func (r *Resources) channel(ctx context.Context, t *transport, to target) (*Chan
 		return nil, err
 	}
 	var once sync.Once
-	return &Channel{cwd: to.defaultCwd(), channel: channel, requests: requests,
+	return &Channel{cwd: to.defaultCwd(), settings: to.generation, channel: channel, requests: requests,
 		give: func(failed bool) { once.Do(func() { r.release(t, failed) }) }}, nil
 }
 
