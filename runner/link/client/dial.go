@@ -89,6 +89,9 @@ func CheckURL(s string) error {
 // state goes to the logger. Errors: runner_unavailable with reason unreachable, certificate or
 // refused; invalid_arguments.
 func Dial(ctx context.Context, r Remote) (*Conn, error) {
+	if r.Logger == nil {
+		r.Logger = slog.New(slog.DiscardHandler)
+	}
 	key, err := nkeys.FromSeed(r.Seed)
 	if err != nil {
 		return nil, fault.New(fault.InvalidArguments, "the Runner's key is damaged").WithNext("enrol this Runner again with a new code")
@@ -99,7 +102,9 @@ func Dial(ctx context.Context, r Remote) (*Conn, error) {
 	}
 	opts = append(opts, nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1), nats.CustomReconnectDelay(Pause),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			r.Logger.Warn("the link to the server broke; it is made again, and what runs goes on", "cause", short(err))
+			if err != nil { // else it was closed here
+				r.Logger.Warn("the link to the server broke; it is made again, and what runs goes on", "cause", short(err))
+			}
 		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 			r.Logger.Debug("the server could not be reached", "cause", short(err))
@@ -124,9 +129,6 @@ func (r Remote) options(key nkeys.KeyPair, inbox string) ([]nats.Option, error) 
 	public, err := key.PublicKey()
 	if err != nil {
 		return nil, fmt.Errorf("the Runner's key: %w", err)
-	}
-	if r.Logger == nil {
-		r.Logger = slog.New(slog.DiscardHandler)
 	}
 	u, _ := url.Parse(r.URL)
 	opts := []nats.Option{nats.Nkey(public, key.Sign), nats.CustomInboxPrefix(inbox), nats.Timeout(dialTime), nats.PingInterval(pingEvery),
@@ -235,6 +237,9 @@ func NewSeed() ([]byte, error) {
 // Enrol hands in the public part of the Runner's key. Doing it again with the same code and key
 // is as good as once. Errors: enrolment_code_invalid, _expired, _spent, _revoked; those of Dial.
 func Enrol(ctx context.Context, code wire.Code, r Remote, build string) error {
+	if r.Logger == nil {
+		r.Logger = slog.New(slog.DiscardHandler)
+	}
 	ctx, cancel := context.WithTimeout(ctx, enrolTime)
 	defer cancel()
 	raw, err := nkeys.FromRawSeed(nkeys.PrefixByteUser, code.Seed[:])
