@@ -145,6 +145,9 @@ func (s *server) admitRunners(c RunnersConfig) (err error) {
 		return nil
 	}
 	s.runnersAt, err = s.log.ServeRunners(func(public string) (eventlog.RunnerKey, bool) {
+		if _, err := s.log.Head(event.RunnersAggregate()); err != nil {
+			return eventlog.RunnerKey{}, false // what its record lost may be a revocation
+		}
 		client, code, ok := s.others.Admit(public)
 		return eventlog.RunnerKey{Client: client, Enrols: code}, ok
 	})

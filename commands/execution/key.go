@@ -16,7 +16,7 @@ const (
 )
 
 // LostKey says what it means that the key is gone where there was one.
-const LostKey = "what the log tells of earlier commands can no longer be compared with their text, and cursors and fences that callers hold from before are refused; nothing else depends on digest.key"
+const LostKey = "what the log tells of earlier commands can no longer be compared with their text, and cursors and fences that callers hold from before are refused; Runners in other processes have to be enrolled again; nothing else depends on digest.key"
 
 // loadKey reads the key of the digests, or makes it where there is none: at the first start, and
 // when it was lost; fresh tells. Without it a stored digest tells nothing about a command
