@@ -76,10 +76,18 @@ var sample = map[string]args{
 	"record_external_observation": {"adapter_id": strings.Repeat("a", 64), "event_id": strings.Repeat("b", 64),
 		"tool": "go_test", "status": "succeeded"},
 	"list_external_observations": {},
-	"open_session_shell":         {},
-	"execute_session_shell":      {"shell_id": "wc_shell_00000000000000000000000000000000", "command": "true"},
-	"get_session_shell_status":   {"shell_id": "wc_shell_00000000000000000000000000000000"},
-	"close_session_shell":        {"shell_id": "wc_shell_00000000000000000000000000000000"},
+
+	"create_workspace_checkpoint": {},
+	"list_workspace_checkpoints":  {},
+	"read_workspace_checkpoint":   {"checkpoint_id": "wc_ckpt_00000000000000000000000000000000"},
+	"restore_workspace_checkpoint": {"checkpoint_id": "wc_ckpt_00000000000000000000000000000000",
+		"expected_state": strings.Repeat("0", 64)},
+	"delete_workspace_checkpoint": {"checkpoint_id": "wc_ckpt_00000000000000000000000000000000"},
+
+	"open_session_shell":       {},
+	"execute_session_shell":    {"shell_id": "wc_shell_00000000000000000000000000000000", "command": "true"},
+	"get_session_shell_status": {"shell_id": "wc_shell_00000000000000000000000000000000"},
+	"close_session_shell":      {"shell_id": "wc_shell_00000000000000000000000000000000"},
 }
 
 func with(base args, extra ...args) args {

@@ -6,6 +6,7 @@ import (
 
 	"webcodex/internal/sandbox"
 	"webcodex/runner"
+	"webcodex/runner/checkpoint"
 	"webcodex/runner/files"
 	"webcodex/runner/gitops"
 	"webcodex/runner/lsp"
@@ -34,7 +35,7 @@ func makeRunner(o runner.Options, cfg effective, logger *slog.Logger) (*runner.R
 		resources.Close()
 		return nil, nil, err
 	}
-	files.Register(r)
+	checkpoint.Register(r, files.Register(r), nil)
 	gitops.Register(r)
 	ssh.Register(r, resources)
 	lsp.Register(r, lsp.New(lsp.CacheDir()))

@@ -60,6 +60,8 @@ var importMap = map[string]entry{
 	"commands/shell":     {"tools of persistent shells", commandMay},
 	"commands/validate":  {"tools that run tests and parse what they said", append([]string{"commands/run"}, commandMay...)},
 
+	"commands/checkpoint": {"tools over workspace checkpoints", commandMay},
+
 	"commands/internal/calltest": {"test only: a kernel on a real log, with a Runner that does what a test says",
 		append([]string{"commands/retention"}, commandMay...)},
 
@@ -77,6 +79,8 @@ var importMap = map[string]entry{
 		[]string{"runner", "runner/wire", "internal/proc", "internal/git", "internal/sandbox"}},
 	"runner/gitops": {"git ops of a Project root",
 		[]string{"eventlog/event", "runner", "runner/wire", "internal/proc", "internal/git"}},
+	"runner/checkpoint": {"workspace checkpoints: files as they were, as git objects; putting them back",
+		[]string{"eventlog/event", "runner", "runner/wire", "runner/files", "internal/git"}},
 	"runner/worktree": {"managed worktrees: made once, noted, served, brought back",
 		[]string{"eventlog/event", "runner", "runner/wire", "internal/git"}},
 	"runner/lsp": {"language servers: started in the sandbox, told what lies on the disk, asked",

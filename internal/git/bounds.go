@@ -21,6 +21,10 @@ const (
 	maxTreeDirty = 10_000
 	maxTreeBytes = 64 << 20
 	maxTreeIndex = 32 << 20
+	// maxAbout bounds what a checkpoint says of itself.
+	maxAbout = 64 << 10
+	// maxPathArgs is the bytes of paths that one command line carries.
+	maxPathArgs = 64 << 10
 	// renameLimit bounds rename detection, which is quadratic.
 	renameLimit = "400"
 )

@@ -75,6 +75,11 @@ func (r *Repo) headTree(ctx context.Context) (string, error) {
 	if err != nil || head != "" {
 		return head, err
 	}
+	return r.emptyTree(ctx)
+}
+
+// emptyTree is the id of the tree with nothing in it, in the repository's own hash.
+func (r *Repo) emptyTree(ctx context.Context) (string, error) {
 	out, err := r.output(ctx, r.env, r.place("rev-parse", "--show-object-format")...)
 	if err != nil {
 		return "", r.failed(err)

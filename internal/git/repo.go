@@ -263,7 +263,12 @@ func (r *Repo) place(args ...string) []string {
 }
 
 func (r *Repo) stream(ctx context.Context, env []string, read func(io.Reader) error, args ...string) error {
-	c := child{program: r.program, dir: childDir(r.dir), env: env, timeout: r.limit,
+	return r.streamFrom(ctx, nil, env, read, args...)
+}
+
+// streamFrom is stream for a child that reads; nil is nothing to read.
+func (r *Repo) streamFrom(ctx context.Context, in io.Reader, env []string, read func(io.Reader) error, args ...string) error {
+	c := child{program: r.program, dir: childDir(r.dir), env: env, timeout: r.limit, stdin: in,
 		args: append(append([]string{}, safeFlags...), args...)}
 	return c.run(ctx, read)
 }

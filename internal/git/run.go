@@ -140,6 +140,7 @@ type child struct {
 	env     []string
 	args    []string
 	timeout time.Duration
+	stdin   io.Reader // nil: nothing
 }
 
 var errCut = errors.New("git printed more than is read")
@@ -157,7 +158,7 @@ func (c child) run(ctx context.Context, read func(io.Reader) error) error {
 	defer r.Close()
 	var stderr tail
 	cmd := exec.Command(c.program, c.args...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.dir, c.env, w, &stderr
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.dir, c.env, c.stdin, w, &stderr
 	// A session of its own is a group of its own and has no terminal to ask on.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = drainGrace

@@ -143,6 +143,7 @@ type create struct {
 	at      place
 	content []byte
 	mode    func(fs.FileMode) fs.FileMode // of the default permissions; nil: those
+	link    bool                          // a symbolic link that leads to content
 	temp    string
 	mine    identity
 	made    []madeDir
@@ -155,6 +156,10 @@ func (a *create) note() stepNote {
 
 func (a *create) stage() (err error) {
 	if err := a.tree.make(&a.at, &a.made); err != nil {
+		return err
+	}
+	if a.link {
+		a.mine, err = linkSide(a.at.dir, a.temp, string(a.content))
 		return err
 	}
 	a.mine, err = writeSide(a.at.dir, a.temp, a.content, a.mode)

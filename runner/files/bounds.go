@@ -18,10 +18,12 @@ const (
 	maxReadBytes = 64 << 20
 	// maxEditBytes is the largest file that is edited, before and after.
 	maxEditBytes = 2 << 20
+	// MaxWanted is the paths of one Apply.
+	MaxWanted = 2000
 	// maxNotes is the notes of dead transactions that wait for their Projects, maxNoteBytes what
-	// is read of one: 64 paths take less.
+	// is read of one: MaxWanted of the longest paths take less.
 	maxNotes     = 256
-	maxNoteBytes = 1 << 20
+	maxNoteBytes = 32 << 20
 	// maxPatchConflicts is how many places of a patch that do not fit are listed.
 	maxPatchConflicts = 50
 	// maxTransaction is the bytes that one transaction holds in memory.

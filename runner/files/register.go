@@ -29,8 +29,8 @@ func newService(notes *notebook) *service {
 }
 
 // Register adds the file ops to a Runner. Before a Project is served, changes that an earlier
-// life left half-done in it are ended.
-func Register(r *runner.Runner) {
+// life left half-done in it are ended. Others change files of a Project through what it gives.
+func Register(r *runner.Runner) Changer {
 	s := newService(&notebook{dir: filepath.Join(r.Dir(), "edits"), sync: r.Durable()})
 	runner.Prepare(r, s.recover)
 	runner.Read(r, wire.OpReadFiles, s.read)
@@ -46,6 +46,7 @@ func Register(r *runner.Runner) {
 	runner.Effect(r, wire.OpApplyPatch, s.applyPatch)
 	runner.Read(r, wire.OpPreviewDiscard, s.previewDiscard)
 	runner.Effect(r, wire.OpDiscardUntracked, s.discardUntracked)
+	return Changer{s}
 }
 
 // exclusive locks a Project for a transaction until the returned function is called. The

@@ -121,6 +121,18 @@ func writeSide(dir *os.Root, name string, data []byte, mode func(fs.FileMode) fs
 	return identityOf(info), nil
 }
 
+// linkSide makes a symbolic link next to a target and tells what it is.
+func linkSide(dir *os.Root, name, to string) (identity, error) {
+	if err := dir.Symlink(to, name); err != nil {
+		return identity{}, err
+	}
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return identity{}, err
+	}
+	return identityOf(info), nil
+}
+
 // fds opens two directories for calls that name files in both.
 func fds(a, b *os.Root, do func(a, b int) error) error {
 	da, err := a.Open(".")
