@@ -499,3 +499,53 @@ func TestADetachedJobAfterAPowerCut(t *testing.T) {
 		})
 	}
 }
+
+// Another version of the program finds the Job: an older record that says more than it knows is
+// understood, a later one is left alone, with all that lives, and the Job is called lost.
+func TestARecordOfAnotherVersion(t *testing.T) {
+	for version, want := range map[int]wire.JournalState{supervise.Version: wire.JRunning, supervise.Version + 1: wire.JLost} {
+		t.Run(fmt.Sprint(version), func(t *testing.T) {
+			g := newRig(t, detaching)
+			o := g.detached("echo $$ >pid; while [ ! -e go ]; do sleep 0.02; done", time.Minute)
+			g.offer(g.link, o)
+			g.until(o.ID, wire.JRunning)
+			pid := g.pid("pid")
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Join(jobsDir(g.dir), string(o.ID), "job.json")
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rec map[string]any
+			if err := json.Unmarshal(raw, &rec); err != nil {
+				t.Fatal(err)
+			}
+			rec["version"], rec["added_later"] = version, true
+			raw, _ = json.Marshal(rec)
+			if err := os.WriteFile(name, raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			g = openRig(t, g.dir, g.p.Path, detaching)
+			if s := g.state(o.ID); s != want {
+				t.Errorf("it is %s", s)
+			}
+			if syscall.Kill(pid, 0) != nil || dead(pid) {
+				t.Error("the Job was ended")
+			}
+			if _, err := os.Stat(name); err != nil {
+				t.Error(err)
+			}
+			g.followAdopted(g.link)
+			if err := os.WriteFile(g.path("go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			gone(t, pid)
+			job := supervise.Job{Dir: filepath.Dir(name)}
+			for deadline := time.Now().Add(10 * time.Second); job.Look() == supervise.Held && time.Now().Before(deadline); {
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+}

@@ -317,6 +317,9 @@ func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
 	boot := r.journal.current().Boot
 	jobs, learned := findJobs(r.o.Dir), map[event.ExecutionID]bool{}
 	for id, f := range jobs {
+		if f.state == supervise.Foreign {
+			r.o.Logger.Warn("a Job's directory is of a later version, or cannot be read; it is left alone", "job", id)
+		}
 		if _, known := r.journal.find(id); !known && f.Record.ID == id && f.state != supervise.Foreign {
 			if _, err := r.learn(id, f); err != nil {
 				return nil, err
