@@ -276,6 +276,26 @@ func (g *registry) remember(w wish, path string, at inode) (known, error) {
 func (g *registry) forsake(id event.ProjectID, by source) *Project {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.drop(id, by)
+}
+
+// dismiss is forsake for good: the Project is not kept for later lives either.
+func (g *registry) dismiss(id event.ProjectID, by source) (*Project, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.known {
+		if k := &g.known[i]; k.id() == id && k.Kept {
+			k.Kept = false
+			if err := g.save(); err != nil {
+				k.Kept = true
+				return nil, err
+			}
+		}
+	}
+	return g.drop(id, by), nil
+}
+
+func (g *registry) drop(id event.ProjectID, by source) *Project {
 	s := g.served[id]
 	if s == nil {
 		return nil
@@ -285,22 +305,6 @@ func (g *registry) forsake(id event.ProjectID, by source) *Project {
 	}
 	delete(g.served, id)
 	return s.project
-}
-
-// release keeps a Project for later lives no longer.
-func (g *registry) release(id event.ProjectID) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i := range g.known {
-		if k := &g.known[i]; k.id() == id && k.Kept {
-			k.Kept = false
-			if err := g.save(); err != nil {
-				k.Kept = true
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // wants tells who wants a Project served.

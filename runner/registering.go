@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/internal/git"
 	"webcodex/runner/wire"
@@ -52,6 +53,8 @@ func (r *Runner) registerProject(_ context.Context, _ *Project, in wire.Register
 
 // accept serves a directory for a caller, in this life and those to come.
 func (r *Runner) accept(path, name string) (out wire.RegisterProjectOut, _ error) {
+	r.entering.Lock()
+	defer r.entering.Unlock()
 	p, fresh, err := r.projects.add(wish{path: path, title: name, by: byCaller})
 	if err != nil {
 		return out, err
@@ -125,10 +128,10 @@ func (r *Runner) unregisterProject(ctx context.Context, _ *Project, in wire.Unre
 		return out, fault.New(fault.RunnerRefused, "the Runner's owner named this Project in the projects file").WithReason("named_by_owner").
 			WithNext("ask the Runner's owner to take it out of the projects file")
 	}
-	if err := r.projects.release(in.Project); err != nil {
+	ending, err := r.dismiss(in.Project)
+	if err != nil {
 		return out, err
 	}
-	ending := r.forsake(in.Project, bySelf|byCaller)
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	for _, e := range ending {
@@ -139,6 +142,15 @@ func (r *Runner) unregisterProject(ctx context.Context, _ *Project, in wire.Unre
 		}
 	}
 	return wire.UnregisterProjectOut{Unregistered: by != 0, Ended: len(ending)}, nil
+}
+
+// dismiss serves a Project no longer. Who registers it again meanwhile waits, so that what begins
+// then is not ended with what ran before.
+func (r *Runner) dismiss(id event.ProjectID) ([]*execution, error) {
+	r.entering.Lock()
+	defer r.entering.Unlock()
+	p, err := r.projects.dismiss(id, bySelf|byCaller)
+	return r.end(p), err
 }
 
 // ended waits until an execution has ended; false: ctx ended before.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -238,4 +239,44 @@ func TestProjectsFileForm(t *testing.T) {
 	if _, err := readProjectsFile(path); err == nil {
 		t.Error("a file that others may write was read")
 	}
+}
+
+// Callers register, use and unregister the same directories at once: whoever has a Project has its
+// directory until it is done with it, and in the end everything is given back.
+func TestProjectsComeAndGoAtOnce(t *testing.T) {
+	o := newOwned(t, t.TempDir())
+	dirs := []string{mkdir(t, o.root, "a"), mkdir(t, o.root, "b")}
+	var held sync.Map
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			for i := range 6 {
+				out, err := o.register(dirs[(n+i)%2])
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if p, err := o.projects.find(out.Project.ID); err == nil {
+					if _, err := p.Root.Lstat("."); err != nil {
+						t.Errorf("a Project in use lost its directory: %v", err)
+					}
+					held.Store(p, true)
+					p.drop()
+				}
+				if _, err := o.unregisterProject(t.Context(), nil, wire.UnregisterProjectIn{Project: out.Project.ID}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := o.served(); len(got) != 0 || len(o.projects.kept()) != 0 {
+		t.Errorf("left: %v", got)
+	}
+	held.Range(func(p, _ any) bool {
+		if _, err := p.(*Project).Root.Lstat("."); err == nil {
+			t.Error("a directory is still open")
+		}
+		return true
+	})
 }

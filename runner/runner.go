@@ -98,7 +98,9 @@ type Runner struct {
 	removed  []func(event.ProjectID)
 	closing  []func()
 	wide     *Project // stands where an op has no Project
-	trouble  string   // what the owner should look at; empty: nothing
+	// entering is held while a Project of a caller comes or goes.
+	entering sync.Mutex
+	trouble  string // what the owner should look at; empty: nothing
 }
 
 // server is what an execution needs of the link. It is the seam through which tests drop,

@@ -35,20 +35,21 @@ func (r *Runner) RemoveProject(id event.ProjectID) error {
 	if r.projects.wants(id) == 0 {
 		return fault.New(fault.UnknownProject, "the Runner serves no such Project")
 	}
-	if err := r.projects.release(id); err != nil {
-		return err
-	}
-	r.forsake(id, bySelf|byFile|byCaller)
-	return nil
+	p, err := r.projects.dismiss(id, bySelf|byFile|byCaller)
+	r.end(p)
+	return err
 }
 
-// forsake serves a Project no longer for some who wanted it. If it was the last of them it gives
-// the executions that are being ended.
-func (r *Runner) forsake(id event.ProjectID, by source) []*execution {
-	p := r.projects.forsake(id, by)
+// forsake serves a Project no longer for some who wanted it.
+func (r *Runner) forsake(id event.ProjectID, by source) { r.end(r.projects.forsake(id, by)) }
+
+// end ends what there is of a Project that is not served any more, and gives the executions that
+// are being ended; nil: there is none.
+func (r *Runner) end(p *Project) []*execution {
 	if p == nil {
 		return nil
 	}
+	id := p.ID
 	p.leave()
 	var ending []*execution
 	r.mu.Lock()

@@ -197,3 +197,37 @@ func TestRegisteredProjectsOutliveTheServer(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// A Runner of its own process decides by its own settings, keeps what hosts registered across its
+// restarts, and is seen by hosts with what it is.
+func TestRemoteRunnersHaveTheirOwnPolicy(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("WEBCODEX_RUNNER_ALLOWED_ROOTS", root)
+	r := newRemote(t, "tls")
+	client := string(r.issued.Client)
+	at := func(path string) args { return args{"client_id": client, "path": path} }
+	for path, reason := range map[string]string{r.dir: "data_directory", r.data: "outside_allowed_roots", filepath.Join(r.runnerData, "x"): "data_directory"} {
+		if f := refusalOf(t, r.call("register_project", at(path))); f.Kind != "invalid_path" || f.Reason != reason {
+			t.Errorf("%s: %+v", path, f)
+		}
+	}
+	var made projects.RegisterOut
+	if res := r.call("create_project", with(at(filepath.Join(root, "made")), args{"name": "Made"})); res.IsError || res.Decode(&made) != nil || made.Name != "Made" {
+		t.Fatal(res.Text)
+	}
+	r.runner.kill()
+	r.startRunner()
+	var w session.WorkOut
+	if res := r.call("work_on_project", with(at(filepath.Join(root, "made")), args{"instruction": "x"})); res.IsError || res.Decode(&w) != nil || w.Project != made.Project {
+		t.Fatal(res.Text)
+	}
+	var list runtime.ListRunnersOut
+	if res := r.call("list_runners", args{"client_id": client}); res.IsError || res.Decode(&list) != nil || list.Runners[0].Projects != 2 || list.Runners[0].Status != "connected" {
+		t.Error(res.Text)
+	}
+	job := r.call("run_job", args{"project": made.Project, "session_id": w.SessionID, "command": "sleep 60"})
+	var gone projects.UnregisterOut
+	if res := r.call("unregister_project", args{"project": made.Project}); res.IsError || res.Decode(&gone) != nil || gone.Ended != 1 {
+		t.Errorf("%s, of %s", res.Text, job.Text)
+	}
+}
