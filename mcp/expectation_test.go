@@ -35,7 +35,7 @@ func TestWhatMayBeExpected(t *testing.T) {
 			continue
 		}
 		base := `{"project":"p",`
-		for name, value := range map[string]string{"executable": "x", "script": "x", "language": "sh", "command": "x"} {
+		for name, value := range map[string]string{"executable": "x", "script": "x", "language": "sh", "command": "x", "parser": "none"} {
 			if _, has := tool.Input.Prop(name); has {
 				base += `"` + name + `":"` + value + `",`
 			}
@@ -54,7 +54,7 @@ func TestWhatMayBeExpected(t *testing.T) {
 			t.Errorf("run_process %s: %v", member, err)
 		}
 	}
-	for _, tool := range []Tool{goTest, cargoTest} {
+	for _, tool := range []Tool{goTest, cargoTest, npmTest, pytest} {
 		for member, ok := range map[string]bool{`"min_tests":1`: true, `"min_tests":100000`: true, `"min_tests":0`: false, `"min_tests":100001`: false,
 			`"require_tests":true`: true, `"require_tests":"no"`: false} {
 			if err := accepts(tool, `{"project":"p",`+member+"}"); (err == nil) != ok {

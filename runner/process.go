@@ -87,6 +87,7 @@ func checkForm(op wire.Op, in wire.ProcessIn) *fault.Error {
 type prepared struct {
 	p      *proc.Process
 	parser Parser
+	report *reportFile // that the parser reads; nil: the output
 	// interactive: p has a terminal.
 	interactive bool
 	before      *event.Binding // the files at the start, where the run is bound to them
@@ -120,6 +121,12 @@ func (r *Runner) prepare(e *execution) *prepared {
 		c.Interactive, c.OnWaiting, environment = true, e.asks, proc.InteractiveEnvironment
 	}
 	c.Env = environment(os.Environ(), append([]string{"PWD=" + filepath.Join(e.project.Path, filepath.FromSlash(in.Cwd))}, in.Env...))
+	report, f := r.newReport(e.project, &in)
+	q.undo = append(q.undo, report.clean)
+	if q.report = report; f != nil {
+		q.fault = f
+		return q
+	}
 	clean, f := r.form(&c, e.offer.Op, in)
 	q.undo = append(q.undo, clean)
 	if f != nil {
@@ -134,7 +141,8 @@ func (r *Runner) prepare(e *execution) *prepared {
 	}
 	if in.Parser != "" && r.o.Parsers != nil {
 		if found, ok := r.o.Parsers(in.Parser); ok {
-			q.parser, c.Tee = found, found.Write
+			q.parser = found
+			report.listen(&c, found)
 		}
 	}
 	p, err := proc.Prepare(c)
@@ -172,6 +180,7 @@ func (r *Runner) runProcess(e *execution, q *prepared, limit time.Duration, res 
 	r.mu.Unlock()
 	to.Started(wire.Started{ID: e.offer.ID})
 	exit := q.p.Wait(e.ctx)
+	q.report.read(q.parser)
 	res.State = wire.JTerminal
 	res.Process, res.EndedAt = outcome(exit, e, q.parser), event.FormatTime(r.o.Now())
 	res.Process.Bound = r.bound(e, q.before)

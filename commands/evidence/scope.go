@@ -14,12 +14,30 @@ import (
 // Parser kinds (wire.ProcessIn.Parser), and the one of a run of which only the exit status is
 // read: it counts no tests.
 const (
-	ParserNone   = "none"
-	ParserGoJSON = "go-json"
-	ParserCargo  = "cargo"
+	ParserNone       = "none"
+	ParserGoJSON     = "go-json"
+	ParserCargo      = "cargo"
+	ParserCargoCheck = "cargo-check"
+	ParserRustfmt    = "rustfmt"
+	ParserGoVet      = "go-vet"
+	ParserTAP        = "tap"
+	ParserJUnit      = "junit"
 	// ParserVersion of all of them until a Runner says another.
 	ParserVersion = 1
 )
+
+// KindNPM is the kind of a validation whose program may or may not tell its tests.
+const KindNPM = "npm_test"
+
+// CountsTests reports whether a parser's runs are of tests; of all others the exit status alone
+// says whether they passed.
+func CountsTests(parser string) bool {
+	switch parser {
+	case ParserNone, ParserCargoCheck, ParserRustfmt, ParserGoVet:
+		return false
+	}
+	return true
+}
 
 // Scope is what a run covers, normalised: the same files, tests and settings give the same
 // scope. Requests like min_tests are no part of it (VAL-14).

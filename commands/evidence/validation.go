@@ -27,12 +27,11 @@ func Validate(s event.ValidationScope, minTests int, x *wire.ProcessOutcome, not
 		return v, ""
 	}
 	passed := *x.ExitCode == 0 && v.TestsFailed == 0
-	if s.Parser == ParserNone {
-		v.Passed = &passed
-		if !passed {
-			kind = FailExit
-		}
-		return v, kind
+	if s.Kind == KindNPM && minTests == 0 && (x.Tests == nil || !x.Tests.Detected) {
+		v.Parser = ParserNone // the package's own script decides what is printed, and it told no tests
+	}
+	if !CountsTests(v.Parser) {
+		return checked(v, passed, x.Tests, nothing)
 	}
 	v.ZeroTests = v.TestsRun == 0
 	switch {
@@ -46,6 +45,22 @@ func Validate(s event.ValidationScope, minTests int, x *wire.ProcessOutcome, not
 	}
 	v.Passed, v.Failures = &passed, failures(x.Tests)
 	return v, failureOf(v, x.Tests)
+}
+
+// checked is what a run without tests proves.
+func checked(v *event.Validation, passed bool, t *wire.TestReport, nothing bool) (*event.Validation, string) {
+	switch {
+	case passed:
+		v.Passed = &passed
+		return v, ""
+	case nothing:
+		return v, event.GapNoModule
+	}
+	v.Passed, v.Failures = &passed, failures(t)
+	if kind := failureOf(v, t); kind != FailProcess {
+		return v, kind
+	}
+	return v, FailExit
 }
 
 func failureOf(v *event.Validation, t *wire.TestReport) string {

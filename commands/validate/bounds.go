@@ -21,9 +21,23 @@ const (
 	MaxFeatures        = 16
 	MaxFeatureBytes    = 128
 	MaxFilterBytes     = 256
+	// DefaultCheckSecs is for what compiles and runs nothing, DefaultFormatSecs for a formatter, which
+	// may write files no longer than MaxFormatSecs.
+	DefaultCheckSecs  = 600
+	DefaultFormatSecs = 120
+	MaxFormatSecs     = 120
+	MaxScriptName     = 64
+	MaxTestPaths      = 8
+	MaxExecutable     = wire.MaxExecutableBytes
+	MaxArgs           = wire.MaxArgs
+	MaxArgBytes       = wire.MaxArgBytes
+	MaxReportBytes    = 1024
 	// MaxMinTests bounds min_tests (VAL-13).
 	MaxMinTests = evidence.MaxMinTests
 )
+
+// ScriptPattern is what npm_test takes as the name of a script.
+const ScriptPattern = `^[A-Za-z0-9_][A-Za-z0-9_.:-]*$`
 
 // PackagePattern is what go_test takes as a package: the directory or what lies below it.
 const PackagePattern = `^\.(/[^/]+)*/?$`

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -18,12 +19,15 @@ import (
 type Output struct {
 	run.Output
 	// Passed is nil where the run proved nothing: it did not end, could not begin, or is a Job.
-	Passed      *bool             `json:"passed"`
-	Run         int               `json:"tests_run_count"`
-	TestsPassed int               `json:"tests_passed"`
-	TestsFailed int               `json:"tests_failed"`
-	Skipped     int               `json:"tests_skipped"`
-	ZeroTests   bool              `json:"zero_tests_run"`
+	Passed      *bool `json:"passed"`
+	Run         int   `json:"tests_run_count"`
+	TestsPassed int   `json:"tests_passed"`
+	TestsFailed int   `json:"tests_failed"`
+	Skipped     int   `json:"tests_skipped"`
+	ZeroTests   bool  `json:"zero_tests_run"`
+	// Errors and Warnings are those of a check, which runs no tests.
+	Errors      *int              `json:"errors_count,omitempty"`
+	Warnings    *int              `json:"warnings_count,omitempty"`
 	Failed      []wire.FailedTest `json:"failed_tests"`
 	Diagnostics []wire.Diagnostic `json:"diagnostics"`
 	Validation  Identity          `json:"validation"`
@@ -46,14 +50,16 @@ type Parser struct {
 type plan struct {
 	tool        string
 	process     wire.ProcessIn
+	parser      string // empty: the process's
 	scope       evidence.Scope
 	purpose     string
 	timeoutSecs int
 	syncWait    *int
 	minTests    int
-	// unmade tells from what was printed that there is no module to validate.
-	unmade func(*wire.ProcessOutcome) bool
-	// text makes the kept output readable.
+	// unmade tells from what was printed that there is nothing to validate; nothing is how that is said.
+	unmade  func(*wire.ProcessOutcome) bool
+	nothing string
+	// text makes the kept output readable; nil: it is.
 	text func(raw string, truncated bool) string
 }
 
@@ -86,10 +92,17 @@ func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
 	out.Expect(c.Evidence(), res.Facts)
 	if out.Promoted {
 		out.SoFar(ctx, c)
-		out.Stdout = p.text(out.Stdout, out.StdoutTruncated)
+		out.Stdout = p.shown(out.Stdout, out.StdoutTruncated)
 	}
 	res.Output = out
 	return res, nil
+}
+
+func (p plan) shown(raw string, truncated bool) string {
+	if p.text == nil {
+		return raw
+	}
+	return p.text(raw, truncated)
 }
 
 // projectOf names the Project of the call for the identities; without one nothing is run.
@@ -120,11 +133,15 @@ func (p plan) result(id event.ExecutionID, o call.Outcome) call.Result {
 	v := facts.Validation
 	out.Passed, out.Run, out.TestsPassed, out.TestsFailed = v.Passed, v.TestsRun, v.TestsPassed, v.TestsFailed
 	out.Skipped, out.ZeroTests, out.FailureKind = v.TestsSkipped, v.ZeroTests, facts.FailureKind
+	out.Validation.Parser = Parser{Kind: v.Parser, Version: v.ParserVer}
 	if x := o.Result.Process; x != nil {
 		if x.Tests != nil {
 			out.Failed, out.Diagnostics = append(out.Failed, x.Tests.FailedTests...), append(out.Diagnostics, x.Tests.Diagnostics...)
 		}
-		out.Stdout = p.text(x.Stdout.Text, x.Stdout.Truncated)
+		out.Stdout = p.shown(x.Stdout.Text, x.Stdout.Truncated)
+		if t := x.Tests; t != nil && v.Parser != evidence.ParserNone && !evidence.CountsTests(v.Parser) {
+			out.Errors, out.Warnings = &t.Errors, &t.Warnings
+		}
 	}
 	if facts.FailureKind != "" {
 		res.Failed, res.Error = true, p.sentence(facts, len(out.Diagnostics), res.Error)
@@ -133,7 +150,9 @@ func (p plan) result(id event.ExecutionID, o call.Outcome) call.Result {
 	return res
 }
 
-func (p plan) covers() *event.ValidationScope { return p.scope.Of(p.purpose, p.process.Parser) }
+func (p plan) covers() *event.ValidationScope {
+	return p.scope.Of(p.purpose, cmp.Or(p.parser, p.process.Parser))
+}
 
 func (p plan) names() Identity {
 	c := p.covers()
@@ -171,9 +190,16 @@ func (p plan) sentence(f call.Facts, diagnostics int, ended string) string {
 	case evidence.FailCompile:
 		return "the code does not build: " + errorsOf(diagnostics)
 	case event.GapNoModule:
+		if p.nothing != "" {
+			return p.nothing
+		}
 		return "there is no module to test in this directory"
 	case event.GapTooFewTests:
 		return fmt.Sprintf("fewer tests ran than were asked for: %d of %d", v.TestsRun, p.minTests)
+	case evidence.FailExit:
+		if v.Parser != evidence.ParserNone && diagnostics > 0 {
+			return p.tool + " found " + errorsOf(diagnostics)
+		}
 	case evidence.FailProcess:
 		return fmt.Sprintf("%s ended with exit status %d without a failing test", path.Base(p.process.Executable), *f.ExitCode)
 	}

@@ -42,8 +42,11 @@ const (
 	codeNoParser        = "parser_identity_unavailable"
 	codeNoTestIdentity  = "test_identity_unavailable"
 	codeNoScope         = "insufficient_scope_identity"
-	parserWithoutTests  = "none" // only the exit status was read: no test was counted
 )
+
+// withoutTests are the parsers of runs in which no test is counted: the exit status alone says how
+// they came out.
+var withoutTests = set("none", "cargo-check", "rustfmt", "go-vet")
 
 // complete reports that a run's counts tell all of it. Where something did not build, or a program
 // failed without a failing test, there may be tests that nobody counted.
@@ -108,7 +111,7 @@ func reason(now run, before *run, runs int) string {
 		return codeNoParser
 	case now.Parser != before.Parser || now.ParserVer != before.ParserVer:
 		return codeParserChanged
-	case now.Parser == parserWithoutTests:
+	case withoutTests[now.Parser]:
 		return codeNoTestIdentity
 	case !now.complete():
 		return codeCurrentPartial

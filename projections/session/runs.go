@@ -82,7 +82,7 @@ func (r run) stale(tree string) *bool {
 }
 
 // textless are the tools whose commands are never stored, so that no evidence repeats them.
-var textless = set("run_process", "run_script", "run_shell", "run_job")
+var textless = set("run_process", "run_script", "run_shell", "run_job", "run_validation")
 
 // again are the arguments that run the same validation once more, as far as they are stored:
 // its identity is made of them, so that only then a pass resolves the failure.
@@ -90,8 +90,12 @@ func (r run) again(args map[string]any) map[string]any {
 	in := r.input
 	switch {
 	case len(in.Packages) == 0:
-	case r.tool == "cargo_test":
+	case r.tool == "cargo_test", r.tool == "cargo_check":
 		args["package"] = in.Packages[0]
+	case r.tool == "npm_test":
+		args["script"] = in.Packages[0]
+	case r.tool == "pytest":
+		args["paths"] = in.Packages
 	default:
 		args["packages"] = in.Packages
 	}
@@ -100,6 +104,9 @@ func (r run) again(args map[string]any) map[string]any {
 	}
 	for _, f := range in.Flags {
 		args[f] = true
+	}
+	if r.tool == "cargo_check" && !slices.Contains(in.Flags, "all_targets") {
+		args["all_targets"] = false // its default is true
 	}
 	if in.Cwd != "" {
 		args["cwd"] = in.Cwd

@@ -203,9 +203,13 @@ func (p *cargoParser) message(b []byte) {
 		return
 	}
 	p.report.Detected = true
+	if m.Reason == "compiler-message" && m.Message.Level == "warning" && len(m.Message.Spans) > 0 {
+		p.report.Warnings++
+	}
 	if m.Reason != "compiler-message" || m.Message.Level != "error" || strings.HasPrefix(m.Message.Message, "aborting due to") {
 		return
 	}
+	p.report.Errors++
 	d := wire.Diagnostic{Kind: KindCompile, Message: m.Message.Message}
 	if m.Message.Code != nil && m.Message.Code.Code != "" {
 		d.Message += " [" + m.Message.Code.Code + "]"

@@ -14,8 +14,13 @@ import (
 
 // Kinds of parsers (wire.ProcessIn.Parser).
 const (
-	GoJSON = "go-json" // go test -json
-	Cargo  = "cargo"   // cargo test --message-format=json
+	GoJSON     = "go-json"     // go test -json
+	Cargo      = "cargo"       // cargo test --message-format=json
+	CargoCheck = "cargo-check" // cargo check --message-format=json: no tests
+	Rustfmt    = "rustfmt"     // cargo fmt --check: no tests
+	GoVet      = "go-vet"      // go vet: no tests
+	TAP        = "tap"         // the Test Anything Protocol
+	JUnit      = "junit"       // a JUnit XML report
 )
 
 // Version of all parsers; a changed reading of the same output is a new one (VAL-19).
@@ -28,6 +33,18 @@ func Parsers(kind string) (runner.Parser, bool) {
 		return newGo(), true
 	case Cargo:
 		return newCargo(), true
+	case CargoCheck:
+		p := newCargo()
+		p.report.Parser = CargoCheck
+		return p, true
+	case Rustfmt:
+		return newRustfmt(), true
+	case GoVet:
+		return newGoVet(), true
+	case TAP:
+		return newTAP(), true
+	case JUnit:
+		return newJUnit(), true
 	}
 	return nil, false
 }
@@ -99,7 +116,9 @@ func clip(s string, most int) string {
 func file(name string) string {
 	name = strings.TrimPrefix(name, "./")
 	if strings.HasPrefix(name, "/") || len(name) > 2 && name[1] == ':' {
-		name = path.Base(strings.ReplaceAll(name, `\`, "/"))
+		if name = path.Base(strings.ReplaceAll(name, `\`, "/")); name == "/" {
+			name = ""
+		}
 	}
 	return clip(name, maxFileChars)
 }

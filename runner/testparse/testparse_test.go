@@ -23,19 +23,21 @@ func parse(kind string, out []byte, chunk int) wire.TestReport {
 	if !ok {
 		panic("no parser " + kind)
 	}
+	write := p.Write
+	if c, ok := p.(*checker); ok && kind == GoVet {
+		write = c.WriteErr
+	}
 	for len(out) > 0 {
 		n := min(chunk, len(out))
-		p.Write(out[:n])
+		write(out[:n])
 		out = out[n:]
 	}
 	return p.Report()
 }
 
 func kindOf(file string) string {
-	if strings.HasPrefix(filepath.Base(file), "go") {
-		return GoJSON
-	}
-	return Cargo
+	name, _, _ := strings.Cut(filepath.Base(file), "-")
+	return map[string]string{"go": GoJSON, "cargo": Cargo, "cargocheck": CargoCheck, "rustfmt": Rustfmt, "govet": GoVet, "tap": TAP, "junit": JUnit}[name]
 }
 
 // What real runs of go test and cargo test printed, and what is read from it, in whatever
@@ -80,7 +82,7 @@ func TestRecordedRuns(t *testing.T) {
 }
 
 func TestUnknownParser(t *testing.T) {
-	if _, ok := Parsers("junit"); ok {
+	if _, ok := Parsers("xunit"); ok {
 		t.Error("there is no such parser")
 	}
 }

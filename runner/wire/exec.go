@@ -29,8 +29,13 @@ type ProcessIn struct {
 	Interactive bool `json:"interactive,omitempty"`
 	// Env adds fixed variables set by our own tools, never by a caller.
 	Env []string `json:"env,omitempty"`
-	// Parser reads stdout as it streams: "" or "go-json" or "cargo".
+	// Parser reads stdout as it streams, or stderr where that kind does: "" or a kind of runner/testparse.
 	Parser string `json:"parser,omitempty"`
+	// Report is a file that the parser reads instead of stdout, relative to Cwd; one that this run
+	// did not write is not read. ReportArg has the Runner add an argument of this beginning and the
+	// name of a file of its own, which the parser then reads.
+	Report    string `json:"report,omitempty"`
+	ReportArg string `json:"report_arg,omitempty"`
 	// Bind asks for the files that the run was made on, before and after it, and a hash of what
 	// it prints (ProcessOutcome.Bound).
 	Bind bool `json:"bind,omitempty"`
@@ -76,6 +81,8 @@ type TestReport struct {
 	Passed      int          `json:"passed"`
 	Failed      int          `json:"failed"`
 	Skipped     int          `json:"skipped"`
+	Errors      int          `json:"errors,omitempty"` // of a compiler or a check, all of them; what is built twice says it twice
+	Warnings    int          `json:"warnings,omitempty"`
 	FailedTests []FailedTest `json:"failed_tests,omitempty"` // ≤ 20
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`  // ≤ 20
 }
