@@ -175,8 +175,9 @@ func TestOtherToolsInheritNothing(t *testing.T) {
 		}
 		var answers []string
 		for _, id := range []event.SessionID{plain.SessionID, set.SessionID} {
-			_ = os.Remove(filepath.Join(w.repo, "swept.txt"))
-			_ = os.Remove(filepath.Join(w.repo, "written.txt"))
+			for _, made := range []string{"swept.txt", "written.txt", "patched.txt", "patched2.txt", "patched3.txt"} {
+				_ = os.Remove(filepath.Join(w.repo, made))
+			}
 			r := w.call(name, with(sample[name], args{"project": w.project, "session_id": id}))
 			answers = append(answers, volatile.ReplaceAllString(string(r.Output), "")+r.Kind())
 		}
@@ -231,6 +232,9 @@ func TestRawShellTextHasOneCeiling(t *testing.T) {
 			t.Errorf("%s takes %d bytes", tool.Spec.Name, p.Schema.MaxBytes)
 		}
 		base := args{"project": w.project, "session_id": s.SessionID}
+		if _, takes := tool.Input.Prop("shell_id"); takes {
+			base["shell_id"] = "wc_shell_" + strings.Repeat("0", 32)
+		}
 		head := "printf ok #"
 		for _, fill := range []string{"x", "é", "漢", "🙂"} {
 			text := head + strings.Repeat("x", (16_000-len(head))%len(fill)) + strings.Repeat(fill, (16_000-len(head))/len(fill))
