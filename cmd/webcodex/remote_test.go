@@ -17,6 +17,7 @@ import (
 	"webcodex/commands/access"
 	"webcodex/eventlog/event"
 	"webcodex/mcp/client"
+	"webcodex/runner/wire"
 )
 
 // remote is a server alone and a Runner, each a process of its own, with a wire between them that
@@ -129,7 +130,9 @@ func newRemote(t *testing.T, scheme string) *remote {
 	}
 	r.startServer()
 	r.issued = webcodexJSON[access.RunnerIssued](t, "token", "create", "--kind", "runner", "--name", "box", "--data", r.data, "--json")
-	r.enrol(r.runnerData, r.issued.Code)
+	for range 2 { // its answer may be lost: the same Runner may do it again
+		r.enrol(r.runnerData, r.issued.Code)
+	}
 	r.startRunner()
 	return r
 }
@@ -274,6 +277,27 @@ func (r *remote) strangers() {
 	var e enrolment
 	if err := json.Unmarshal(b, &e); err != nil {
 		t.Fatal(err)
+	}
+	code, err := wire.ParseCode(r.issued.Code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code.Seed[0] ^= 1
+	if out, exit := r.program("runner", "--data", other, "--enroll", code.String(), "--server", r.url()); exit == exitOK || !strings.Contains(out, "knows no such code") {
+		t.Errorf("a forged code: %s", out)
+	}
+	code, _ = wire.ParseCode(r.issued.Code)
+	code.Server[0] ^= 1
+	if out, exit := r.program("runner", "--data", other, "--enroll", code.String(), "--server", r.url()); exit == exitOK || !strings.Contains(out, "not the server that made this code") {
+		t.Errorf("a code of another server: %s", out)
+	}
+	if r.scheme == "tls" {
+		e.Pin[0] ^= 1
+		if err := e.save(second, enrolmentFile); err != nil {
+			t.Fatal(err)
+		}
+		r.says(second, "does not have the certificate that was expected")
+		e.Pin[0] ^= 1
 	}
 	e.Server[0] ^= 1
 	if err := e.save(second, enrolmentFile); err != nil {
