@@ -73,6 +73,9 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		made = append(made, m)
+		for end := time.Now().Add(time.Minute); w.srv.log.Status().Seq <= m.Last && time.Now().Before(end); {
+			time.Sleep(time.Millisecond) // what is written meanwhile is what the next copy has more
+		}
 	}
 	close(stop)
 	wg.Wait()
