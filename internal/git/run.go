@@ -79,6 +79,16 @@ func reads(args []string) bool {
 	return false
 }
 
+// places are where the repository lies, as the arguments say.
+func (c child) places() (out []string) {
+	for _, a := range c.args[len(safeFlags):] {
+		if dir, ok := strings.CutPrefix(a, "--git-dir="); ok {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
 // binary finds git once. A git found through a relative PATH entry is refused by LookPath.
 var binary = sync.OnceValues(func() (string, error) {
 	p, err := exec.LookPath("git")
@@ -163,7 +173,7 @@ func (c child) run(ctx context.Context, read func(io.Reader) error) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = drainGrace
 	if reads(c.args) {
-		err = sandbox.Start(cmd)
+		err = sandbox.StartWith(cmd, sandbox.Options{Reads: c.places()})
 	} else {
 		err = cmd.Start()
 	}

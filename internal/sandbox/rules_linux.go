@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -51,6 +52,7 @@ type listing struct {
 	dev, ino    uint64
 	mtim, ctim  unix.Timespec
 	quiet, gone bool
+	names       map[string][2]uint64 // its entries then, each with what it was
 }
 
 func lookAt(path string) listing {
@@ -60,6 +62,17 @@ func lookAt(path string) listing {
 	}
 	return listing{path: path, dev: uint64(st.Dev), ino: st.Ino, mtim: st.Mtim, ctim: st.Ctim,
 		quiet: time.Since(time.Unix(st.Ctim.Unix())) > settled}
+}
+
+// knows reports that a path leads on from the directory as it did, or not through it.
+func (l listing) knows(path string) bool {
+	rest, in := strings.CutPrefix(filepath.Clean(path), strings.TrimSuffix(l.path, "/")+"/")
+	if !in {
+		return true
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	now, then := lookAt(filepath.Join(l.path, name)), l.names[name]
+	return now.gone && then == [2]uint64{} || !now.gone && then == [2]uint64{now.dev, now.ino}
 }
 
 func (l listing) changed() bool {
@@ -119,7 +132,9 @@ func (b *builder) reveal(dir string) error {
 	if !slices.ContainsFunc(b.dirs, func(d string) bool { return below(d, dir) }) {
 		return b.allow(dir, readFile|readDir)
 	}
-	b.listed = append(b.listed, lookAt(dir)) // before its entries: what comes between shows
+	l := lookAt(dir) // before its entries: what comes between shows
+	l.names = map[string][2]uint64{}
+	b.listed = append(b.listed, l)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -129,6 +144,9 @@ func (b *builder) reveal(dir string) error {
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
+		if now := lookAt(path); !now.gone {
+			l.names[e.Name()] = [2]uint64{now.dev, now.ino}
+		}
 		if e.Type()&os.ModeSymlink != 0 {
 			continue // it is allowed where what it leads to is
 		}

@@ -46,6 +46,9 @@ const landlockNet = 4
 type Options struct {
 	// Write are directories in which it may write all the same: absolute, and there.
 	Write []string
+	// Reads are absolute paths that it must be able to read although they may have come a moment
+	// ago; its working directory and the user's settings are among them without being named.
+	Reads []string
 }
 
 var protected struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"webcodex/internal/leak"
 	"webcodex/internal/sandbox"
@@ -73,8 +74,21 @@ func TestAHelperReadsAndNothingElse(t *testing.T) {
 	}
 	put("late/f")
 	put("project/late")
-	if got := helper(t, top, read, sandbox.Options{}); got != strings.Repeat("secret", 5) {
+	// What it needs it can read at once, anything else a moment later.
+	if got := helper(t, filepath.Join(top, "late"), "cat f", sandbox.Options{}); got != "secret" {
 		t.Errorf("%q", got)
+	}
+	put("later")
+	if got := helper(t, top, "cat later", sandbox.Options{Reads: []string{filepath.Join(top, "later")}}); got != "secret" {
+		t.Errorf("%q", got)
+	}
+	put("last")
+	for until := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if got := helper(t, top, read+"; cat last", sandbox.Options{}); got == strings.Repeat("secret", 6) {
+			break
+		} else if time.Now().After(until) {
+			t.Fatalf("%q", got)
+		}
 	}
 	for _, script := range []string{
 		"cat state/data/token", "cat project/way/token", "ls state/data", "cd state/data && cat token",

@@ -2,10 +2,14 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,7 +44,7 @@ func StartWith(cmd *exec.Cmd, o Options) error {
 	threads.Lock()
 	defer threads.Unlock()
 	i := slices.IndexFunc(threads.all, func(t *thread) bool { return slices.Equal(t.options.Write, o.Write) })
-	if i >= 0 && !threads.all[i].current() {
+	if i >= 0 && !threads.all[i].current(append(o.Reads[:len(o.Reads):len(o.Reads)], readBy(cmd)...)) {
 		threads.all[i].stop()
 		threads.all = slices.Delete(threads.all, i, i+1)
 		i = -1
@@ -66,6 +70,7 @@ func StartWith(cmd *exec.Cmd, o Options) error {
 type thread struct {
 	options  Options
 	dirs     []string // protected when it was made
+	made     time.Time
 	listed   []listing
 	commands chan *exec.Cmd
 	answers  chan error
@@ -73,7 +78,7 @@ type thread struct {
 
 // newThread makes a thread and puts it under what is to be enforced.
 func newThread(e Enforcement, dirs []string, o Options) (*thread, error) {
-	t := &thread{options: o, dirs: dirs, commands: make(chan *exec.Cmd), answers: make(chan error)}
+	t := &thread{options: o, dirs: dirs, made: time.Now(), commands: make(chan *exec.Cmd), answers: make(chan error)}
 	rules := -1
 	if e.Landlock > 0 {
 		var err error
@@ -117,12 +122,41 @@ func (t *thread) start(cmd *exec.Cmd) error {
 
 func (t *thread) stop() { close(t.commands) }
 
-// current reports that the rules still let everything be read that may be.
-func (t *thread) current() bool {
+// current reports that the rules let what is needed be read, and everything else too as it was a
+// moment ago.
+func (t *thread) current(needed []string) bool {
 	protected.Lock()
 	same := slices.Equal(t.dirs, protected.dirs)
 	protected.Unlock()
-	return same && !slices.ContainsFunc(t.listed, listing.changed)
+	if !same || time.Since(t.made) > fresh && slices.ContainsFunc(t.listed, listing.changed) {
+		return false
+	}
+	return !slices.ContainsFunc(t.listed, func(l listing) bool {
+		return slices.ContainsFunc(needed, func(path string) bool { return !l.knows(path) })
+	})
+}
+
+// readBy are what each helper reads: its directory, and the settings of the user's git.
+func readBy(cmd *exec.Cmd) (out []string) {
+	if cmd.Dir != "" {
+		out = append(out, cmd.Dir)
+		if real, err := os.Readlink(cmd.Dir); err == nil && filepath.IsAbs(real) { // of /proc/self/fd
+			out = append(out, real)
+		}
+	}
+	env := cmd.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	for _, kv := range env {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok && filepath.IsAbs(home) {
+			out = append(out, filepath.Join(home, ".gitconfig"), filepath.Join(home, ".config"))
+		}
+		if config, ok := strings.CutPrefix(kv, "XDG_CONFIG_HOME="); ok && filepath.IsAbs(config) {
+			out = append(out, filepath.Join(config, "git"))
+		}
+	}
+	return out
 }
 
 // restrict puts the calling thread under the rules, for ever.
