@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"webcodex/internal/leak"
 )
 
 // TestMain makes the test binary the program itself under the name webcodex, first on the
@@ -15,8 +17,14 @@ import (
 func TestMain(m *testing.M) {
 	endAtOnce()
 	zone = time.UTC
-	testscript.Main(m, map[string]func(){"webcodex": main, "bare-jetstream": bareJetStream})
+	testscript.Main(tidy{m}, map[string]func(){"webcodex": main, "bare-jetstream": bareJetStream})
 }
+
+// tidy runs the tests and fails them where they leave something. Programs that they kill leave
+// scripts for their next life, and test binaries the directory of their other names.
+type tidy struct{ m *testing.M }
+
+func (t tidy) Run() int { return leak.Main(t.m, "webcodex-scripts-", "testscript-main") }
 
 // raceOptions makes a process with the race detector end at once: it sleeps a second else, and
 // the tests start many.
