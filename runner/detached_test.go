@@ -98,7 +98,7 @@ func TestADetachedJobOutlivesItsRunner(t *testing.T) {
 	if q := g.query(wire.Query{ID: o.ID}); q.State != wire.JRunning || q.Result != nil {
 		t.Errorf("%+v", q)
 	}
-	if running, _ := g.Jobs(); running != 1 {
+	if running := g.slots().Running; running != 1 {
 		t.Errorf("%d slots are taken", running)
 	}
 	g.followAdopted(g.link)
@@ -364,7 +364,7 @@ func TestAKilledRunnersDetachedJobs(t *testing.T) {
 		g := openRig(t, dir, root, detaching)
 		g.followAdopted(g.link)
 		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-			if running, _ := g.Jobs(); running == 0 {
+			if g.slots().Running == 0 {
 				break
 			}
 			if time.Now().After(deadline) {

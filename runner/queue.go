@@ -82,11 +82,11 @@ func (q *queue) ahead(e *execution) (int, bool) {
 	return max(at, 0), at >= 0
 }
 
-// Jobs tells how many Jobs run now and how many wait for a slot.
-func (r *Runner) Jobs() (running, queued int) {
+// slots tells how many Jobs run now and how many wait.
+func (r *Runner) slots() *wire.JobSlots {
 	r.queue.mu.Lock()
 	defer r.queue.mu.Unlock()
-	return r.queue.taken, len(r.queue.waiting)
+	return &wire.JobSlots{Limit: r.queue.slots, Running: r.queue.taken, Queued: len(r.queue.waiting)}
 }
 
 // shelf keeps what has ended for observers: the newest, by number and by what they hold.

@@ -72,8 +72,8 @@ func TestJobsTakeTurns(t *testing.T) {
 			t.Errorf("job %d: %+v", n+2, v)
 		}
 	}
-	if running, queued := g.Jobs(); running != 2 || queued != 3 || len(g.up.claims) != 2 {
-		t.Errorf("%d run, %d wait, %d claims", running, queued, len(g.up.claims))
+	if n := *g.hello().Slots; n != (wire.JobSlots{Limit: 2, Running: 2, Queued: 3}) || len(g.up.claims) != 2 {
+		t.Errorf("%+v, %d claims", n, len(g.up.claims))
 	}
 	if r := g.do(g.make(wire.OpShell, appendMark("marker"))); r.State != wire.JTerminal {
 		t.Errorf("a call had to wait: %+v", r)
@@ -195,8 +195,8 @@ func TestAllSlotsAtOnce(t *testing.T) {
 	for deadline := time.Now().Add(20 * time.Second); g.marks("marker") < MaxJobs && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if running, queued := g.Jobs(); running != MaxJobs || queued != 1 || g.marks("marker") != MaxJobs {
-		t.Errorf("%d run, %d wait, %d started", running, queued, g.marks("marker"))
+	if n := *g.slots(); n.Running != MaxJobs || n.Queued != 1 || g.marks("marker") != MaxJobs {
+		t.Errorf("%+v, %d started", n, g.marks("marker"))
 	}
 	g.touch("go")
 	for range MaxJobs + 1 {

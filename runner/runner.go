@@ -286,7 +286,7 @@ func (r *Runner) hello() wire.Hello {
 		}
 	}
 	r.mu.Lock()
-	h.Trouble = r.trouble
+	h.Trouble, h.Slots = r.trouble, r.slots()
 	r.mu.Unlock()
 	return h
 }

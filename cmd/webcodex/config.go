@@ -23,7 +23,7 @@ type Config struct {
 	// RetainedSessions is how many Closed Sessions are kept before the oldest are removed
 	// (historical_session_retention_limit, SES-33).
 	RetainedSessions int
-	// Jobs is how many Jobs the Runner of this process runs at once (max_concurrent_jobs).
+	// Jobs is how many Jobs the Runner runs at once (max_concurrent_jobs).
 	Jobs int
 	// Shells is how many persistent shells that Runner keeps (max_persistent_shells), ShellIdle how
 	// long one may be unused (persistent_shell_idle_timeout; SHL-19).

@@ -69,7 +69,7 @@ var configTable = []setting{
 	{"historical_session_retention_limit", "0 to 1000000", "how many Closed Sessions are kept; the oldest beyond it are removed, Active ones never",
 		func(c *Config, v string) error { return setCount(&c.RetainedSessions, v, maxRetainedSessions) },
 		func(c Config) string { return strconv.Itoa(c.RetainedSessions) }},
-	{"max_concurrent_jobs", "1 to 64", "how many Jobs the Runner of this process runs at once; more wait in line, and calls that are waited for take no part in it",
+	{"max_concurrent_jobs", "1 to 64", "how many Jobs the Runner runs at once; more wait in line, and calls that are waited for take no part in it",
 		func(c *Config, v string) error {
 			if err := setCount(&c.Jobs, v, runner.MaxJobs); err != nil || c.Jobs == 0 {
 				return usagef("a whole number from 1 to %d", runner.MaxJobs)

@@ -19,6 +19,7 @@ import (
 // makeRunner makes a Runner that can do all there is, be it in the server's process or in one of
 // its own. Options lack what is the same for both. Making it ends what a dead one left running.
 func makeRunner(o runner.Options, cfg effective, logger *slog.Logger) (*runner.Runner, *ssh.Resources, error) {
+	o.Jobs = cfg.Jobs
 	config := cfg.file
 	if runner.CheckProjects(o.Dir) != nil {
 		return nil, nil, failf(exitFailed, "runner/projects.json in the data directory is damaged: put it back from a copy; `webcodex doctor` tells more")

@@ -191,7 +191,7 @@ func (s *server) startFleet(c RunnersConfig) error {
 // messages that a remote one would have. It serves its first Project from the start.
 func (s *server) startRunner(ctx context.Context, f upFlags, root string) (err error) {
 	s.runner, s.resources, err = makeRunner(runner.Options{Dir: filepath.Join(s.dir, "runner"), Deny: []string{s.dir}, Client: s.settings.Client,
-		Jobs: f.cfg.Jobs, Fsync: f.cfg.Durability != eventlog.Process}, f.cfg, s.logger)
+		Fsync: f.cfg.Durability != eventlog.Process}, f.cfg, s.logger)
 	if err != nil {
 		return err
 	}

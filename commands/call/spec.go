@@ -202,6 +202,8 @@ type RunnerInfo struct {
 	Protocol int       `json:"-"` // 0: it was not heard in this server's life
 	Trouble  string    `json:"-"` // what its owner should look at; empty: nothing
 	SeenAt   time.Time `json:"-"` // its last word in this server's life
+	// Slots is how busy it was with Jobs then; nil: it did not say.
+	Slots *wire.JobSlots `json:"-"`
 }
 
 // Status of a Runner. A refused one speaks another protocol.

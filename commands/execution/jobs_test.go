@@ -11,6 +11,7 @@ import (
 	"webcodex/commands/call"
 	"webcodex/commands/execution"
 	"webcodex/eventlog/event"
+	"webcodex/runner"
 	"webcodex/runner/wire"
 )
 
@@ -57,6 +58,9 @@ func TestAJobAnswersAtOnceAndClaimsLate(t *testing.T) {
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	to := w.target(l)
+	if s := w.fleet.Runners()[0].Slots; s == nil || *s != (wire.JobSlots{Limit: runner.DefaultJobs}) {
+		t.Errorf("its hello says %+v", s)
+	}
 	var asked atomic.Int32
 	var lates []chan wire.Result
 	for range 6 { // four slots

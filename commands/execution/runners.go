@@ -171,7 +171,7 @@ func (f *Fleet) KnownRunners() []call.RunnerInfo {
 func runnerInfo(c event.ClientID, s last, l *lease) call.RunnerInfo {
 	h := s.hello
 	r := call.RunnerInfo{Client: c, Status: call.RunnerDisconnected, Instance: h.Instance, Protocol: h.Protocol, Build: clip(h.Build),
-		OS: clip(h.OS), Arch: clip(h.Arch), Capabilities: capabilitiesOf(h), Trouble: clip(h.Trouble), SeenAt: s.at}
+		OS: clip(h.OS), Arch: clip(h.Arch), Capabilities: capabilitiesOf(h), Trouble: clip(h.Trouble), SeenAt: s.at, Slots: tameSlots(h.Slots)}
 	switch {
 	case l != nil:
 		r.Status, r.ConnectedAt, r.Projects = call.RunnerConnected, l.since, len(l.projects)
@@ -184,4 +184,13 @@ func runnerInfo(c event.ClientID, s last, l *lease) call.RunnerInfo {
 func sorted(list []call.RunnerInfo) []call.RunnerInfo {
 	slices.SortFunc(list, func(a, b call.RunnerInfo) int { return strings.Compare(string(a.Client), string(b.Client)) })
 	return list
+}
+
+// tameSlots bounds what a Runner says of its Jobs.
+func tameSlots(s *wire.JobSlots) *wire.JobSlots {
+	if s == nil {
+		return nil
+	}
+	n := func(v int) int { return min(max(v, 0), wire.MaxInventory) }
+	return &wire.JobSlots{Limit: n(s.Limit), Running: n(s.Running), Queued: n(s.Queued)}
 }

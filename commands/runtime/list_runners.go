@@ -62,6 +62,8 @@ type RunnerRow struct {
 	// unregistered.
 	Projects int `json:"projects"`
 	Known    int `json:"known_projects"`
+	// Jobs is how busy it was with Jobs at its last word; absent where it is not connected.
+	Jobs *wire.JobSlots `json:"job_concurrency,omitempty"`
 	// Trouble is what its owner should look at: projects_file_damaged.
 	Trouble string `json:"trouble,omitempty"`
 }
@@ -114,6 +116,9 @@ func projectsByRunner(c *call.Call) (serving, known map[event.ClientID]int) {
 func rowOf(r call.RunnerInfo, build string, serving, known int) RunnerRow {
 	row := RunnerRow{Client: r.Client, Status: r.Status, Instance: r.Instance, Build: r.Build, Protocol: r.Protocol, OS: r.OS, Arch: r.Arch,
 		Capabilities: r.Capabilities, Projects: serving, Known: known, Trouble: r.Trouble, Since: stamp(r.ConnectedAt), LastSeen: stamp(r.SeenAt)}
+	if r.Status == call.RunnerConnected {
+		row.Jobs = r.Slots
+	}
 	if r.Protocol != 0 {
 		same := r.Protocol == wire.Protocol
 		row.SameProtocol = &same

@@ -8,6 +8,13 @@ const (
 	OpJobLog Op = "job_log"
 )
 
+// JobSlots is how many Jobs a Runner runs at once, how many run, and how many wait.
+type JobSlots struct {
+	Limit   int `json:"limit"`
+	Running int `json:"running"`
+	Queued  int `json:"queued"`
+}
+
 // MaxJobStates is how many Jobs one JobStatesIn names.
 const MaxJobStates = 100
 

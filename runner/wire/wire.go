@@ -69,6 +69,8 @@ type Hello struct {
 	Jobs         []JobSummary     `json:"jobs"` // every execution not yet settled
 	// Trouble is what the Runner's owner should look at (TroubleProjectsFile); empty: nothing.
 	Trouble string `json:"trouble,omitempty"`
+	// Slots tells how busy the Runner is with Jobs; absent: it does not say.
+	Slots *JobSlots `json:"slots,omitempty"`
 	// Listening tells that the Runner hears requests: it does so only after it was accepted.
 	Listening bool `json:"listening"`
 }
