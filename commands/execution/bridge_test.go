@@ -19,6 +19,7 @@ import (
 	"webcodex/eventlog/event"
 	"webcodex/internal/leak"
 	"webcodex/runner"
+	"webcodex/runner/supervise"
 	"webcodex/runner/wire"
 )
 
@@ -35,6 +36,9 @@ var toRunner = []wire.Verb{wire.VerbOffer, wire.VerbQuery, wire.VerbRead, wire.V
 
 // TestMain makes the test binary double as a Runner's process.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "supervise" {
+		os.Exit(supervise.Main())
+	}
 	if dir := os.Getenv("EXECUTION_TEST_RUNNER"); dir != "" {
 		if err := runnerProcess(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -89,7 +93,8 @@ func runnerProcess(dir string) error {
 			}
 		}()
 	}
-	r, err := runner.New(runner.Options{Dir: filepath.Join(dir, "runner"), Client: client, Build: "test"})
+	r, err := runner.New(runner.Options{Dir: filepath.Join(dir, "runner"), Client: client, Build: "test",
+		Supervisor: []string{os.Args[0], "webcodex", "supervise"}})
 	if err != nil {
 		return err
 	}
