@@ -12,8 +12,10 @@ import (
 type Project struct {
 	ID   event.ProjectID
 	Name string // folder name, for people
-	Path string // absolute, symlinks resolved
-	Root *os.Root
+	// Title is what a caller or the owner called it; empty: nobody did.
+	Title string
+	Path  string // absolute, symlinks resolved
+	Root  *os.Root
 	// Fingerprint identifies the root directory: device, inode and a stored random id
 	// (shapes.md 2), 64 lowercase hex.
 	Fingerprint string

@@ -206,10 +206,7 @@ func (g *registry) admit(w wish, real string, root *os.Root) (_ *Project, fresh 
 		return s.project, false, nil
 	}
 	_, gitErr := root.Lstat(".git")
-	p := &Project{ID: k.id(), Name: k.Title, Path: real, Root: root, Fingerprint: k.fingerprint(), Git: gitErr == nil}
-	if p.Name == "" {
-		p.Name = filepath.Base(real)
-	}
+	p := &Project{ID: k.id(), Name: filepath.Base(real), Title: k.Title, Path: real, Root: root, Fingerprint: k.fingerprint(), Git: gitErr == nil}
 	for _, do := range g.prepare {
 		do(p)
 	}

@@ -176,5 +176,5 @@ func (e *execution) ended(ctx context.Context) bool {
 
 // announced is a Project as the server sees it.
 func announced(p *Project) wire.Project {
-	return wire.Project{ID: p.ID, Name: p.Name, Root: p.Fingerprint, Git: p.Git}
+	return wire.Project{ID: p.ID, Name: p.Name, Title: p.Title, Root: p.Fingerprint, Git: p.Git}
 }

@@ -150,7 +150,7 @@ func TestCallersUnregister(t *testing.T) {
 			theirs = p
 		}
 	}
-	if theirs == nil || theirs.Name != "Owner's" {
+	if theirs == nil || announced(theirs).Shown() != "Owner's" {
 		t.Fatalf("%+v", o.Projects())
 	}
 	_, err = o.unregisterProject(t.Context(), nil, wire.UnregisterProjectIn{Project: theirs.ID})

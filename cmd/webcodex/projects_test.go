@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,7 +81,16 @@ func TestHostsHaveProjectsBelowAllowedRoots(t *testing.T) {
 	if !job.Promoted || !strings.Contains(job.Stdout, dir) {
 		t.Fatalf("%+v", job)
 	}
+	_, shell := o.opened(w, args{"project": made.Project})
+	shell["project"] = made.Project
+	pid, err := strconv.Atoi(strings.TrimSpace(o.in(shell, "echo $$")))
+	if err != nil {
+		t.Fatal(err)
+	}
 	gone := must[projects.UnregisterOut](o.world, "unregister_project", args{"project": made.Project})
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("its shell is still there: %v", err)
+	}
 	if !gone.Unregistered || gone.Ended != 1 {
 		t.Errorf("%+v", gone)
 	}

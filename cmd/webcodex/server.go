@@ -177,7 +177,7 @@ func (s *server) startFleet(c RunnersConfig) error {
 	registrar := projects.NewRegistrar(s.writer, s.known, actor)
 	s.fleet, err = execution.New(execution.Options{Bus: bus, Dir: s.dir, Server: s.instance, Now: time.Now, Logger: s.logger,
 		Known: s.known.Known, Register: registrar.Register,
-		Remotes: execution.Remotes{Local: s.settings.Client, Admit: s.others.Serves, Enrol: s.others.Enrol, Build: thisBuild().String()}})
+		Remotes: execution.Remotes{Local: s.settings.Client, Admit: s.others.Serves, Enrolled: s.others.Enrolled, Enrol: s.others.Enrol, Build: thisBuild().String()}})
 	if err != nil {
 		return err
 	}

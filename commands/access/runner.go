@@ -170,6 +170,17 @@ func (r *Runners) Serves(c event.ClientID) (func(event.ProjectID, string) bool, 
 	return k.Serves, ok
 }
 
+// Enrolled lists the clients that may be Runners now.
+func (r *Runners) Enrolled() []event.ClientID {
+	var out []event.ClientID
+	for _, k := range r.o.Fold.List() {
+		if _, ok := r.o.Fold.Active(k.Client); ok {
+			out = append(out, k.Client)
+		}
+	}
+	return out
+}
+
 func (r *Runners) code(c event.ClientID, public *string) (text string, err error) {
 	if r.o.Code == nil {
 		return "", fault.New(fault.Unavailable, "a code tells a Runner where its server is, and none runs here").

@@ -53,8 +53,10 @@ type Fleet struct {
 	flights map[event.ExecutionID]*flight
 	named   map[event.ProjectRef]event.ProjectRegistered // as registered
 	seen    map[event.ClientID]last
-	change  chan struct{} // closed when a Runner came or went
-	closed  chan struct{}
+	// announced is what each Runner may still register.
+	announced map[event.ClientID]announcing
+	change    chan struct{} // closed when a Runner came or went
+	closed    chan struct{}
 }
 
 // lease is a Runner's right to serve its client id.
@@ -80,7 +82,7 @@ func New(o Options) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{o: o, proof: wire.ProofWait, key: key, fresh: fresh, born: time.Now(), leases: map[event.ClientID]*lease{}, flights: map[event.ExecutionID]*flight{},
-		named: map[event.ProjectRef]event.ProjectRegistered{}, seen: map[event.ClientID]last{}, change: make(chan struct{}), closed: make(chan struct{})}
+		named: map[event.ProjectRef]event.ProjectRegistered{}, seen: map[event.ClientID]last{}, announced: map[event.ClientID]announcing{}, change: make(chan struct{}), closed: make(chan struct{})}
 	if o.Known != nil {
 		for _, p := range o.Known() {
 			f.named[p.Project] = p
@@ -189,7 +191,7 @@ func (f *Fleet) renew(c event.ClientID, h wire.Hello, old *lease) (changed, ok b
 	l.projects = make(map[event.ProjectID]wire.Project, len(h.Projects))
 	for _, p := range h.Projects {
 		if r := (event.ProjectRef{Client: c, Project: p.ID}); validProject(r) {
-			p.Name = clip(p.Name)
+			p.Name = clip(p.Shown())
 			l.projects[p.ID] = p
 		}
 	}
@@ -208,7 +210,7 @@ func (f *Fleet) signal() {
 // that another life of it left open are asked for.
 func (f *Fleet) arrived(c event.ClientID, h wire.Hello) {
 	for _, p := range h.Projects {
-		f.register(event.ProjectRegistered{Project: event.ProjectRef{Client: c, Project: p.ID}, Name: clip(p.Name), Root: p.Root})
+		f.register(event.ProjectRegistered{Project: event.ProjectRef{Client: c, Project: p.ID}, Name: clip(p.Shown()), Root: p.Root})
 	}
 	f.mu.Lock()
 	var open []*flight
@@ -227,7 +229,7 @@ func (f *Fleet) register(p event.ProjectRegistered) {
 	f.mu.Lock()
 	needs := f.named[p.Project] != p && f.serves(p)
 	f.mu.Unlock()
-	if !needs || !validProject(p.Project) {
+	if !needs || !validProject(p.Project) || !f.mayAnnounce(p.Project) {
 		return
 	}
 	if f.o.Register != nil {

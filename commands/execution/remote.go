@@ -20,6 +20,8 @@ type Remotes struct {
 	Local event.ClientID
 	// Admit tells whether a client may be a Runner now, and of which Projects; nil: any, of all.
 	Admit func(event.ClientID) (serves func(event.ProjectID, string) bool, ok bool)
+	// Enrolled lists the clients that may be Runners; nil: there are none.
+	Enrolled func() []event.ClientID
 	// Enrol takes a Runner's key in the place of its code; nil: none is taken.
 	Enrol func(event.ClientID, wire.Enrol) wire.EnrolReply
 	// Build is this program's version, for people.

@@ -61,9 +61,9 @@ func (f *Fleet) Runner(c event.ClientID) (call.Target, error) {
 	return call.Target{}, fault.New(fault.UnknownClientID, "no Runner of that name is known here").WithField("client_id").WithNext("call list_runners")
 }
 
-// knows reports whether a Runner of that name was ever here. The caller holds mu.
+// knows reports whether a Runner of that name was ever here, or is let in. The caller holds mu.
 func (f *Fleet) knows(c event.ClientID) bool {
-	if _, seen := f.seen[c]; seen || f.leases[c] != nil {
+	if _, seen := f.seen[c]; seen || f.leases[c] != nil || slices.Contains(f.enrolled(), c) {
 		return true
 	}
 	for ref := range f.named {
@@ -72,6 +72,14 @@ func (f *Fleet) knows(c event.ClientID) bool {
 		}
 	}
 	return false
+}
+
+// enrolled are the Runners of other processes that are let in.
+func (f *Fleet) enrolled() []event.ClientID {
+	if f.o.Remotes.Enrolled == nil {
+		return nil
+	}
+	return f.o.Remotes.Enrolled()
 }
 
 // absent says why nobody serves a client that is known. The caller holds mu.
@@ -115,7 +123,8 @@ func (f *Fleet) Await(ctx context.Context, ref event.ProjectRef, served bool) er
 		select {
 		case <-change:
 		case <-ctx.Done():
-			return fault.Wrap(ctx.Err(), fault.RunnerUnavailable, "the Runner has not told of the change yet").WithNext("call list_projects")
+			return fault.Wrap(ctx.Err(), fault.RunnerUnavailable, "the Runner has not told of the change yet, or may serve other Projects only").
+				WithNext("call list_projects")
 		}
 	}
 }
@@ -150,6 +159,9 @@ func (f *Fleet) KnownRunners() []call.RunnerInfo {
 	all := map[event.ClientID]last{}
 	for ref := range f.named {
 		all[ref.Client] = last{}
+	}
+	for _, c := range f.enrolled() {
+		all[c] = last{}
 	}
 	for c, s := range f.seen {
 		all[c] = s

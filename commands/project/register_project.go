@@ -80,7 +80,7 @@ func enter(ctx context.Context, c *call.Call, client event.ClientID, op wire.Op,
 	if err != nil {
 		return call.Result{}, err
 	}
-	return call.Result{Output: RegisterOut{Project: ref.String(), Name: out.Project.Name, Git: out.Project.Git, Registered: out.Registered}, Facts: facts}, nil
+	return call.Result{Output: RegisterOut{Project: ref.String(), Name: out.Project.Shown(), Git: out.Project.Git, Registered: out.Registered}, Facts: facts}, nil
 }
 
 // MaxPath bounds the path of a Project in bytes, MaxName its name in characters.

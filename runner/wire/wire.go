@@ -49,8 +49,18 @@ type Op string
 type Project struct {
 	ID   event.ProjectID `json:"id"`
 	Name string          `json:"name"` // folder name for people
-	Root string          `json:"root"` // root fingerprint
-	Git  bool            `json:"git"`
+	// Title is what a caller or the owner called it; empty: nobody did.
+	Title string `json:"title,omitempty"`
+	Root  string `json:"root"` // root fingerprint
+	Git   bool   `json:"git"`
+}
+
+// Shown is what people see.
+func (p Project) Shown() string {
+	if p.Title != "" {
+		return p.Title
+	}
+	return p.Name
 }
 
 // Hello announces a Runner life.
