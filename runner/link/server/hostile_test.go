@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"webcodex/commands/call"
+	"webcodex/commands/execution"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	"webcodex/runner/wire"
@@ -249,5 +250,41 @@ func TestHostileResults(t *testing.T) {
 		q.Tests.Failed < 0, strings.Contains(q.Tests.Parser, "\x1b"), strings.ContainsAny(q.Tests.FailedTests[0].Message, "\x1b\x07"),
 		len(q.Tests.FailedTests[0].Message) > 5000, r.DurationMS < 0, r.EndedAt != "", r.Fault.Kind != fault.RunnerRefused, r.Fault.Details != nil:
 		t.Errorf("%d bytes: %s", size, fmt.Sprintf("%+v", r)[:2000])
+	}
+}
+
+// A Runner that announces other Projects at every hello writes no more into the log than a bound,
+// and serves what it may all the same.
+func TestAnnouncedProjectsAreBounded(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	registered := make(chan event.ProjectRegistered, 10_000)
+	bus, err := g.log.ServerBus()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := execution.New(execution.Options{Bus: bus, Dir: g.dir, Server: event.NewInstanceID(),
+		Register: func(_ context.Context, p event.ProjectRegistered) error { registered <- p; return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	nc := g.runner("bad")
+	h := hello("bad", same)
+	for round := range 4 {
+		h.Projects = nil
+		for n := range wire.MaxProjects {
+			h.Projects = append(h.Projects, wire.Project{ID: event.ProjectID(fmt.Sprintf("p%d-%08x", round, n)), Name: "p", Root: strings.Repeat("a", 64)})
+		}
+		if reply, _ := ask[wire.HelloReply](g, nc, wire.Subject("bad", wire.VerbHello), encode(h)); !reply.OK {
+			t.Fatalf("%+v", reply)
+		}
+		time.Sleep(150 * time.Millisecond)
+	}
+	if n := len(registered); n > wire.MaxProjects+10 || n == 0 {
+		t.Errorf("%d registrations", n)
+	}
+	if _, err := f.Target(event.ProjectRef{Client: "bad", Project: "p3-00000001"}); err != nil {
+		t.Errorf("a Project that it serves: %v", err)
 	}
 }
