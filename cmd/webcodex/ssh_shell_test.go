@@ -74,11 +74,9 @@ func TestThePersistentShellOfANamedResource(t *testing.T) {
 	}
 }
 
-// The Runner of a Session that names a resource needs both capabilities, whatever it does for single
-// commands; with less, nothing is opened anywhere.
-// Covers: SHL-05, SSH-07
+// The Runner of this process can keep shells, here and on resources.
 func TestCapabilitiesOfShells(t *testing.T) {
-	r := newRemoteWorld(t)
+	r := newWorld(t, "process")
 	has := r.srv.fleet.Runners()[0].Capabilities
 	for _, op := range []wire.Op{wire.OpSSHShell, wire.OpShellOpen, wire.OpShellOpenSSH} {
 		if !slices.Contains(has, string(op)) {

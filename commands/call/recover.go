@@ -115,7 +115,9 @@ func (k *Kernel) adopt(id event.SessionID, x event.Execution, tool string, in ev
 		return
 	}
 	target := Target{Ref: core.Project, Instance: x.Instance, Root: x.Root, Generation: x.Generation, Boot: x.Boot}
-	k.jobs.addNew(Job{ID: x.ID, Target: target, Authority: core.Authority, Session: id, Tool: tool, Past: true})
+	if !wire.Op(x.Op).OfShell() {
+		k.jobs.addNew(Job{ID: x.ID, Target: target, Authority: core.Authority, Session: id, Tool: tool, Past: true})
+	}
 	limit := time.Duration(in.TimeoutSecs) * time.Second
 	if limit == 0 {
 		limit = wire.MaxTimeout
@@ -129,7 +131,7 @@ func (k *Kernel) adopt(id event.SessionID, x event.Execution, tool string, in ev
 			k.late.begin()
 			defer k.late.leave()
 			k.jobs.end(x.ID)
-			return k.recordEnd(ctx, id, event.Actor{Credential: "system"}, event.NewInvocationID(), x.ID, provenFacts(r), r.DurationMS)
+			return k.recordEnd(ctx, id, event.Actor{Credential: "system"}, event.NewInvocationID(), x.ID, provenOf(wire.Op(x.Op), r), r.DurationMS)
 		}})
 }
 
@@ -167,12 +169,15 @@ func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64, fou
 	}
 	switch q.State {
 	case wire.JAccepted, wire.JStarting, wire.JRunning:
+		if wire.Op(x.Op).OfShell() { // its shell ends with the server, so it is no Job (SHL-27)
+			return unknown, 0, awayFound
+		}
 		return unknown, 0, aliveFound
 	case wire.JTerminal, wire.JSettled:
 		if q.Result == nil {
 			return unknown, 0, settledFound
 		}
-		return provenFacts(*q.Result), q.Result.DurationMS, settledFound
+		return provenOf(wire.Op(x.Op), *q.Result), q.Result.DurationMS, settledFound
 	case wire.JNever, wire.JRefused, wire.JStartFailed:
 		r := wire.Result{State: q.State}
 		if q.Result != nil {
@@ -194,5 +199,14 @@ func (k *Kernel) ask(ctx context.Context, x *event.Execution) (Facts, int64, fou
 func provenFacts(r wire.Result) Facts {
 	f := FactsOf(r)
 	f.Effect.StateChanged = f.Effect.StateChanged || f.Effect.State == event.Completed && r.Process == nil && r.Fault == nil
+	return f
+}
+
+// provenOf is provenFacts where the op is known: what was done to a shell is no change of files.
+func provenOf(op wire.Op, r wire.Result) Facts {
+	f := provenFacts(r)
+	if op.OfShell() {
+		f.Effect.StateChanged = r.Fault != nil && r.Fault.StateChanged
+	}
 	return f
 }

@@ -246,11 +246,29 @@ func (s *local) follow(ctx context.Context) Ended {
 		end.Status = s.await(within)
 		over := within.Err() != nil
 		cancel()
-		if end.InStep = end.Status != nil; end.InStep || !over {
+		if end.Status != nil || !over {
 			break
 		}
 	}
+	end.InStep = end.Status != nil && s.inStep()
 	return end
+}
+
+// inStep proves after an interrupt that the shell hears: where the command ended by itself at that
+// moment, the interrupt may have met the shell and cost it a line.
+func (s *local) inStep() bool {
+	for range 2 {
+		if s.write(answer(s.nextToken())) != nil {
+			return false
+		}
+		within, cancel := context.WithTimeout(context.Background(), Recovery)
+		status := s.await(within)
+		cancel()
+		if status != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Gone implements Engine.

@@ -40,6 +40,7 @@ type remoteShell struct {
 	frames  chan frame
 	gone    chan struct{}
 	once    sync.Once
+	sending sync.Mutex // one at a time writes to the channel, or ends that
 
 	mu     sync.Mutex
 	expect string // the token of the next frame; empty: none is
@@ -173,6 +174,8 @@ func (s *remoteShell) write(line string) error {
 func (s *remoteShell) send(line string) error {
 	done := make(chan error, 1)
 	go func() {
+		s.sending.Lock()
+		defer s.sending.Unlock()
 		_, err := io.WriteString(s.c.channel, line)
 		done <- err
 	}()
@@ -351,10 +354,33 @@ func (s *remoteShell) follow(ctx context.Context, end *shell.Ended) *frame {
 		return f
 	}
 	end.Late = true
-	go func() { _ = s.send(interrupt + "\n") }()
+	if s.send(interrupt+"\n") != nil {
+		return nil
+	}
 	within, cancel := context.WithTimeout(context.Background(), shell.Recovery)
 	defer cancel()
-	return s.await(within)
+	f := s.await(within)
+	if f != nil && !f.final && !s.inStep() {
+		return nil
+	}
+	return f
+}
+
+// inStep proves after an interrupt that the shell hears: where the command ended by itself at that
+// moment, the interrupt may have met the shell and cost it a line.
+func (s *remoteShell) inStep() bool {
+	for range 2 {
+		within, cancel := context.WithTimeout(context.Background(), shell.Recovery)
+		f := (*frame)(nil)
+		if s.say(answerLine) {
+			f = s.await(within)
+		}
+		cancel()
+		if f != nil {
+			return !f.final
+		}
+	}
+	return false
 }
 
 func (s *remoteShell) signal(sig ssh.Signal) {
@@ -386,7 +412,11 @@ func (s *remoteShell) Exit() shell.Exit {
 // that does not is killed, and what it left may live.
 func (s *remoteShell) Close() {
 	s.once.Do(func() {
-		go func() { _ = s.c.channel.CloseWrite() }()
+		go func() {
+			s.sending.Lock()
+			defer s.sending.Unlock()
+			_ = s.c.channel.CloseWrite()
+		}()
 		if s.goneWithin(shellEndTime) {
 			return
 		}

@@ -23,7 +23,7 @@ var Ops = map[Op]OpInfo{
 // ended, it is taken to have changed them.
 func (op Op) ChangesFiles() bool {
 	info, known := Ops[op]
-	return known && info.Effect && info.Out != reflect.TypeFor[ProcessOutcome]() && !op.ofShell()
+	return known && info.Effect && info.Out != reflect.TypeFor[ProcessOutcome]() && !op.OfShell()
 }
 
 func addOp[In, Out any](op Op, effect bool) {

@@ -148,9 +148,9 @@ func init() {
 	addOp[ShellReleaseIn, ShellReleaseOut](OpShellRelease, false)
 }
 
-// ofShell reports an op of persistent shells: its effect is no change of files that the server
-// could name.
-func (op Op) ofShell() bool {
+// OfShell reports an effect on persistent shells: it is no change of files that the server could
+// name, and never a Job (SHL-27).
+func (op Op) OfShell() bool {
 	out := Ops[op].Out
 	return out == reflect.TypeFor[ShellView]() || out == reflect.TypeFor[ShellExecuteOut]() || out == reflect.TypeFor[ShellCloseOut]()
 }
