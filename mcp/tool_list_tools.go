@@ -25,7 +25,7 @@ var toolFeatures = map[string]func(Tool) bool{
 	"destructive": func(t Tool) bool { return t.Annotations().Destructive },
 	"idempotent":  func(t Tool) bool { return t.Annotations().Idempotent },
 	"open_world":  func(t Tool) bool { return t.OpenWorld },
-	"session":     func(t Tool) bool { _, takes := t.Input.Prop("session_id"); return takes },
+	"session_id":  func(t Tool) bool { _, takes := t.Input.Prop("session_id"); return takes },
 }
 
 type listToolsIn struct {
@@ -82,7 +82,7 @@ var listTools = Tool{
 	Input: schema.Object(
 		schema.Opt("category", schema.Enum("Only this category.", Categories...)),
 		schema.Opt("features", schema.List("Only tools with all of these.",
-			schema.Enum("indirect: reached by call_runtime_tool. session: takes a session_id.", featureNames()...), 0, maxToolFeatures)),
+			schema.Enum("indirect: reached by call_runtime_tool. session_id: takes one.", featureNames()...), 0, maxToolFeatures)),
 		schema.Opt("query", schema.Str("Only tools whose name or description holds this, in any case.", 1, maxToolsQuery)),
 		schema.Opt("summary_only", schema.Bool("Names alone.")),
 		schema.Opt("offset", schema.Knob("next_offset of the page before.")),
