@@ -110,24 +110,16 @@ func (r *remote) settle(id event.SessionID) {
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		res := r.call("call_runtime_tool", args{"tool": "list_jobs", "arguments": args{"session_id": id}})
 		var out struct {
-			Jobs []struct {
-				Terminal bool `json:"terminal"`
-			} `json:"jobs"`
+			Open int `json:"active"`
 		}
 		if err := res.Decode(&out); err != nil || res.IsError {
 			r.t.Fatalf("%v %s", err, res.Text)
 		}
-		open := 0
-		for _, j := range out.Jobs {
-			if !j.Terminal {
-				open++
-			}
-		}
-		if open == 0 {
+		if out.Open == 0 {
 			return
 		}
 		if time.Now().After(end) {
-			r.t.Errorf("%d Jobs are open: %s", open, res.Text)
+			r.t.Errorf("%d Jobs are open: %s", out.Open, res.Text)
 			return
 		}
 	}
