@@ -100,6 +100,9 @@ func (d *dir) completeMeta() error {
 	return nil
 }
 
+// reach is which commits a block that is not in the ledger holds; 0: none.
+type reach struct{ first, last uint64 }
+
 // examination is one look before a start.
 type examination struct {
 	l   *Log
@@ -112,7 +115,8 @@ type examination struct {
 	durable uint64
 	index   []int // block files, oldest first
 	tail    int   // the newest
-	cut     int   // the first block that a power cut left unreadable; 0: none
+	cut     int   // the last block that is of use, because a power cut took what follows; 0: none
+	reach   map[int]reach
 
 	mu  sync.Mutex
 	bad []BlockDamage
@@ -259,6 +263,7 @@ func (x *examination) readBlock(i int) error {
 	if err != nil {
 		return fault.Wrap(err, fault.Unavailable, "block %d of the log cannot be read", i)
 	}
+	x.reaches(i, f)
 	switch {
 	case f.hash != "" && f.hash != x.cp.Hash:
 		x.report(BlockDamage{Block: i, Reason: damageForeign, FirstSeq: f.first, LastSeq: f.last})
@@ -282,10 +287,48 @@ func (x *examination) readTail() error {
 	if err != nil {
 		return fault.Wrap(err, fault.Unavailable, "the log's newest block cannot be read")
 	}
+	x.reaches(x.tail, f)
+	x.findGap()
 	if x.cut == 0 {
 		x.judgeTail(f)
 	}
 	return nil
+}
+
+func (x *examination) reaches(i int, f blockFacts) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.reach == nil {
+		x.reach = map[int]reach{}
+	}
+	x.reach[i] = reach{f.first, f.last}
+}
+
+// findGap looks for a block that ends, between two records, before the next one begins. A power cut
+// leaves that where it took the end of a block and not the beginning of the next one, neither of
+// which was durable; otherwise it is a hole.
+func (x *examination) findGap() {
+	last, at := uint64(0), 0
+	for _, i := range x.index {
+		if x.cut > 0 && i > x.cut {
+			return
+		}
+		now := x.reach[i]
+		if s, known := x.e.sealed(i); known {
+			now.last = s.last
+		}
+		if last > 0 && now.first > last+1 && last >= x.cp.Pruned { // of what was pruned some may be gone
+			if x.mayLose(last) {
+				x.cut = at
+			} else {
+				x.report(BlockDamage{Block: at, Reason: damageHole, FirstSeq: last + 1, LastSeq: now.first - 1})
+			}
+			return
+		}
+		if now.last > 0 {
+			last, at = now.last, i
+		}
+	}
 }
 
 func (x *examination) judgeTail(f blockFacts) {
