@@ -223,8 +223,11 @@ func TestWhatMayNotBeLookedAtIsToldByTheTerminal(t *testing.T) {
 		if !strings.Contains(asks.text(), "assword") {
 			t.Fatalf("%q", asks.text())
 		}
-		quiet := interactive(t, "/", "su", "-h")
-		quiet.end(t)
+		quiet := interactive(t, "/", os.Getenv("PROC_TEST_AS_NOBODY"), "100")
+		time.Sleep(1500 * time.Millisecond)
+		if len(quiet.waiting) > 0 {
+			t.Errorf("who sleeps is said to wait: %q", quiet.text())
+		}
 		return
 	}
 	if _, err := osexec.LookPath("sudo"); err != nil || os.Getuid() != 0 {
@@ -249,8 +252,20 @@ func TestWhatMayNotBeLookedAtIsToldByTheTerminal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "test"), exe, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	sleep, err := osexec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It runs as root, so it may not be looked at.
+	foreign := filepath.Join(dir, "sleep")
+	if out, err := osexec.Command("cp", sleep, foreign).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	if err := os.Chmod(foreign, 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
 	again := osexec.Command(filepath.Join(dir, "test"), "-test.run=^TestWhatMayNotBeLookedAtIsToldByTheTerminal$")
-	again.Dir, again.Env = "/", append(os.Environ(), "PROC_TEST_AS_NOBODY=1", "TMPDIR=/tmp", "HOME=/")
+	again.Dir, again.Env = "/", append(os.Environ(), "PROC_TEST_AS_NOBODY="+foreign, "TMPDIR=/tmp", "HOME=/")
 	again.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if out, err := again.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

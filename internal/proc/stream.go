@@ -65,7 +65,7 @@ func (p *Process) follow() {
 	streams := []*Tail{p.c.Stdout, p.c.Stderr}
 	if p.term != nil {
 		streams = streams[:1]
-		go p.watch()
+		go p.watch(p.cell)
 	}
 	p.open.Store(int32(len(streams)))
 	for i, to := range streams {

@@ -187,10 +187,10 @@ var onTerminal = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 
 // watch looks at the terminal until the process has ended, and tells when what runs on it begins
 // or ceases to wait for input.
-func (p *Process) watch() {
+func (p *Process) watch(c *cell) {
 	t := p.term
 	pause := glanceEvery
-	last, since := p.glance(), time.Now()
+	last, since := p.glance(c), time.Now()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
@@ -203,7 +203,7 @@ func (p *Process) watch() {
 		case <-t.poke:
 			since = time.Now()
 		case <-timer.C:
-			now := p.glance()
+			now := p.glance(c)
 			t.mu.Lock()
 			if was := t.waiting; t.typed == now.typed {
 				if t.report(waits(last, now)); t.waiting != was {

@@ -13,7 +13,7 @@ import (
 )
 
 // glance looks at the foreground of the process's terminal.
-func (p *Process) glance() glance {
+func (p *Process) glance(c *cell) glance {
 	t := p.term
 	t.mu.Lock()
 	g := glance{typed: t.typed}
@@ -25,7 +25,7 @@ func (p *Process) glance() glance {
 	if now, err := t.modes(); err == nil {
 		g.taken = now.canonical != t.before.canonical || now.echo != t.before.echo
 	}
-	all := p.onTerminals()
+	all := onTerminals(c)
 	own := encodeDevice(t.number)
 	g.add(all, own, g.group)
 	for tty, group := range inner(all, own, g.group) {
@@ -40,9 +40,9 @@ func (p *Process) glance() glance {
 }
 
 // onTerminals are the processes that may belong to the execution and have a terminal, by pid.
-func (p *Process) onTerminals() map[int]stat {
+func onTerminals(c *cell) map[int]stat {
 	pids := numbers("/proc")
-	if inside := p.cell.pids(); len(inside) > 0 {
+	if inside := c.pids(); len(inside) > 0 {
 		pids = pids[:0]
 		for pid := range inside {
 			pids = append(pids, pid)
