@@ -12,7 +12,7 @@ import (
 	"webcodex/projections/project"
 )
 
-// A Project is recorded once, again when it has changed, and known after a restart.
+// A Project is recorded once, again when it has changed or was unregistered meanwhile, and known after a restart.
 func TestRegisterRecordsChangesOnly(t *testing.T) {
 	dir := t.TempDir()
 	p := event.ProjectRegistered{Project: event.ProjectRef{Client: "c", Project: "a-1"}, Name: "a", Root: "r1"}
@@ -34,6 +34,19 @@ func TestRegisterRecordsChangesOnly(t *testing.T) {
 		if h, err := log.Head(event.ProjectAggregate(p.Project)); err != nil || h.Version != step.version {
 			t.Errorf("after %+v the version is %d (%v), want %d", step.p, h.Version, err, step.version)
 		}
+	}
+	a := event.ProjectAggregate(p.Project)
+	if h, err := log.Head(a); err != nil {
+		t.Fatal(err)
+	} else if _, err := log.Append(t.Context(), eventlog.Draft{ID: event.NewCommandID(), Aggregate: a, Expect: h, At: time.Now(),
+		Events: []event.Event{event.ProjectUnregistered{Project: p.Project}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Register(t.Context(), moved); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := log.Head(event.ProjectAggregate(p.Project)); err != nil || h.Version != 4 {
+		t.Errorf("registered again after it was unregistered: version %d, %v", h.Version, err)
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)

@@ -22,3 +22,22 @@ func TestFoldKeepsTheLastRegistration(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A Project that was unregistered stays known, without a root, until it is registered again: what
+// is of it can still be found. One that never was registered is not made up.
+func TestFoldKeepsWhatWasUnregistered(t *testing.T) {
+	p := event.ProjectRegistered{Project: event.ProjectRef{Client: "a", Project: "x"}, Name: "one", Root: "r"}
+	other := event.ProjectRef{Client: "a", Project: "y"}
+	s := project.NewStore()
+	for i, step := range []struct {
+		e    event.Event
+		root string
+	}{{p, "r"}, {event.ProjectUnregistered{Project: p.Project}, ""}, {event.ProjectUnregistered{Project: other}, ""}, {p, "r"}} {
+		s.Apply(uint64(i+1), "", event.Commit{Events: []event.Event{step.e}})
+		want := p
+		want.Root = step.root
+		if diff := cmp.Diff([]event.ProjectRegistered{want}, s.Known()); diff != "" {
+			t.Errorf("after %+v: %s", step.e, diff)
+		}
+	}
+}
