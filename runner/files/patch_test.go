@@ -12,6 +12,7 @@ import (
 
 	"webcodex/internal/fault"
 	"webcodex/internal/patch"
+	"webcodex/runner"
 	"webcodex/runner/wire"
 )
 
@@ -298,5 +299,16 @@ func TestPatchIsAllOrNothing(t *testing.T) {
 		}
 		g.same(before, "proj/"+touched, "proj/"+filepath.Dir(touched))
 		noLeftovers(g)
+	}
+}
+
+// A patch is one of the changes in the middle of which a process dies (TestKilledAtEveryStep).
+func init() {
+	crashOps["patch"] = func(t *testing.T, s *service, p *runner.Project) error {
+		_, err := s.applyPatch(t.Context(), p, wire.PatchIn{Patch: "diff --git a/a b/a\nold mode 100755\nnew mode 100644\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+ONE\n" +
+			"diff --git a/d/r b/m/r\nrename from d/r\nrename to m/r\n--- a/d/r\n+++ b/m/r\n@@ -1 +1,2 @@\n moved\n+more\n" +
+			"diff --git a/n/x b/n/x\nnew file mode 100755\n--- /dev/null\n+++ b/n/x\n@@ -0,0 +1 @@\n+new\n" +
+			"--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"})
+		return err
 	}
 }
