@@ -157,11 +157,6 @@ func (e *execution) awaitTurn() bool {
 	return !e.offer.Bounds.Job || e.ctx.Err() == nil
 }
 
-// patient reports that a claim without an answer is to be repeated. A Job waits for the link as it
-// waits for its slot; of several claims at most one is granted, and once that one was lost the
-// next is denied. A call's is not: who waits for it is told in time.
-func (e *execution) patient() bool { return e.offer.Bounds.Job && e.ctx.Err() == nil }
-
 // never ends an id that has no grant; the journal proves that it did not and will not start.
 func (r *Runner) never(e *execution, res wire.Result) wire.Result {
 	step := record{ID: e.offer.ID, State: wire.JNever}
