@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -32,6 +33,8 @@ type local struct {
 	mu     sync.Mutex
 	expect string // the token of the command that runs; empty: none does
 
+	patient time.Duration // Recovery, or what a test gives a busy machine
+
 	kill context.CancelFunc
 	exit proc.Exit // once gone
 	rest discards
@@ -46,6 +49,7 @@ type launch struct {
 	env     []string
 	pipes   string // an own directory for named pipes
 	started func(proc.Identity)
+	patient time.Duration // 0: Recovery
 }
 
 // become is run by the program itself and makes it the shell: interactive, so that an error or an
@@ -79,7 +83,8 @@ func startLocal(ctx context.Context, l launch) (*local, error) {
 		l.started(p.Identity())
 	}
 	living, kill := context.WithCancel(context.Background())
-	s := &local{p: p, dir: l.pipes, script: script, frames: make(chan int, 1), damaged: make(chan struct{}), gone: make(chan struct{}), kill: kill}
+	s := &local{p: p, dir: l.pipes, script: script, frames: make(chan int, 1), damaged: make(chan struct{}), gone: make(chan struct{}), kill: kill,
+		patient: cmp.Or(l.patient, Recovery)}
 	go func() {
 		s.exit = p.Wait(living)
 		kill()
@@ -240,7 +245,7 @@ func (s *local) follow(ctx context.Context) Ended {
 	}
 	end.Late = true
 	// Background commands of a shell without job control do not hear an interrupt.
-	for _, patience := range []time.Duration{AgainAfter, Recovery - AgainAfter} {
+	for _, patience := range []time.Duration{AgainAfter, s.patient - AgainAfter} {
 		s.p.Signal(syscall.SIGINT)
 		within, cancel := context.WithTimeout(context.Background(), patience)
 		end.Status = s.await(within)
@@ -261,7 +266,7 @@ func (s *local) inStep() bool {
 		if s.write(answer(s.nextToken())) != nil {
 			return false
 		}
-		within, cancel := context.WithTimeout(context.Background(), Recovery)
+		within, cancel := context.WithTimeout(context.Background(), s.patient)
 		status := s.await(within)
 		cancel()
 		if status != nil {

@@ -51,7 +51,7 @@ func (s *Shells) openLocal(ctx context.Context, p *runner.Project, in wire.Shell
 			return nil, spawnFault(err)
 		}
 		e, err := startLocal(ctx, launch{mark: string(r.id), program: program, dir: dir, env: env, pipes: pipes,
-			started: func(leader proc.Identity) { _ = s.notes.add(r.id, leader) }})
+			patient: s.o.patient, started: func(leader proc.Identity) { _ = s.notes.add(r.id, leader) }})
 		if err != nil {
 			return nil, spawnFault(err)
 		}

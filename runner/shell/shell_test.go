@@ -9,10 +9,14 @@ import (
 
 // each runs a test with both dialects.
 func each(t *testing.T, test func(t *testing.T, w *world, o *opened)) {
+	eachWith(t, Options{}, test)
+}
+
+func eachWith(t *testing.T, options Options, test func(t *testing.T, w *world, o *opened)) {
 	for _, dialect := range wire.Shells {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, Options{})
+			w := newWorld(t, options)
 			test(t, w, w.open(wire.ShellOpenIn{Shell: dialect}))
 		})
 	}

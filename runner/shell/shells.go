@@ -29,6 +29,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Now is the wall clock, for what people see; nil: time.Now.
 	Now func() time.Time
+	// patient replaces Recovery; 0: that.
+	patient time.Duration
 	// system is the one that shells are started on; empty: this one.
 	system string
 }

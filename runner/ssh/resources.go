@@ -27,6 +27,7 @@ type Options struct {
 	Single bool
 	// Connect, Keepalive and Idle replace 10 s, 15 s and 300 s; 0: those (SSH-13).
 	Connect, Keepalive, Idle time.Duration
+	patient                  time.Duration // replaces shell.Recovery; 0: that
 	Logger                   *slog.Logger
 }
 
