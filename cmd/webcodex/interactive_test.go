@@ -30,7 +30,7 @@ func (w *world) follow(id string, as func(run.JobOut) bool) run.JobOut {
 // A run on a terminal asks, is seen to, and is answered: once, by nobody else, and what it was
 // answered is kept nowhere.
 //
-// Covers: EXE-38, EVT-17, NEG-18
+// Covers: EVT-17
 func TestAnInteractiveRunIsAnswered(t *testing.T) {
 	w := newWorld(t, "process")
 	s := w.work(args{})

@@ -42,6 +42,12 @@ func TestAResourceNeedsItsCapability(t *testing.T) {
 		return e.Fleet.Succeed(ctx, x)
 	}
 	id := work(e, args{"execution_context": args{"resource": "build", "default_cwd": "/srv", "default_shell": "bash"}})
+	for _, spec := range []*call.Spec{&run.RunShell, &run.RunJob} { // it has no terminal there, and gets none here instead
+		_, err := e.Call(spec, args{"project": alpha, "session_id": id, "command": "true", "interactive": true})
+		if f := fault.As(err); f == nil || f.Kind != fault.Unavailable || f.Reason != "unsupported_resource" || len(e.Fleet.Starts()) != 0 {
+			t.Errorf("%s: %+v, %d starts", spec.Name, f, len(e.Fleet.Starts()))
+		}
+	}
 	calltest.Must[run.ShellOut](e, &run.RunShell, args{"project": alpha, "session_id": id, "command": "true"})
 	want := map[string]any{"session": id, "resource": "build", "command": "true", "shell": "bash", "cwd": "/srv"}
 	if len(sent) != len(want) || op != wire.OpSSHShell {

@@ -8,10 +8,12 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"webcodex/internal/bench"
 	"webcodex/internal/leak"
 	"webcodex/internal/proc"
 )
@@ -131,6 +133,7 @@ var prompts = []struct{ name, needs, script, shows string }{
 // Each program that asks is seen to wait, and nothing of it stays when it is ended.
 func TestWhoAsksIsSeenToWait(t *testing.T) {
 	leak.Check(t)
+	var ran, seen atomic.Int32
 	t.Run("all", func(t *testing.T) {
 		for _, p := range prompts {
 			t.Run(p.name, func(t *testing.T) {
@@ -138,8 +141,10 @@ func TestWhoAsksIsSeenToWait(t *testing.T) {
 				if _, err := osexec.LookPath(p.needs); err != nil {
 					t.Skipf("there is no %s here", p.needs)
 				}
+				ran.Add(1)
 				s := interactive(t, t.TempDir(), "bash", "-c", p.script)
 				s.asks(t)
+				seen.Add(1)
 				if !strings.Contains(s.text(), p.shows) {
 					t.Errorf("it asks %q", s.text())
 				}
@@ -150,6 +155,7 @@ func TestWhoAsksIsSeenToWait(t *testing.T) {
 			})
 		}
 	})
+	bench.Figure(t, "waiting_for_input: prompts that were not seen", float64(ran.Load()-seen.Load()), 0, int(ran.Load()))
 }
 
 // quiet computes or waits for something else than its terminal.
@@ -210,7 +216,7 @@ func TestWhoWorksIsNotSeenToWait(t *testing.T) {
 			s.end(t)
 		}
 	}
-	t.Logf("%d computations, %d false alarms", rounds*len(quiet), alarms)
+	bench.Figure(t, "waiting_for_input: quiet computations that it was said of", float64(alarms), 0, rounds*len(quiet))
 }
 
 // Where the kernel does not let us see what a program waits for, that it took the terminal over
