@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 
+	"webcodex/internal/fault"
 	"webcodex/mcp"
 )
 
@@ -89,7 +90,7 @@ func (h *hostLink) ensure(ctx context.Context) error {
 	if errors.Is(err, errNoServer) {
 		return failf(exitNoServer, "the server has gone: see %s in the data directory", serverLog)
 	}
-	if err != nil {
+	if err != nil && fault.As(err).Reason != noRunner { // that one's Projects are its Runners'
 		return err
 	}
 	c, err := connectControl(ctx, h.dir)

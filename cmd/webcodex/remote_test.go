@@ -231,9 +231,26 @@ func TestRemoteRunner(t *testing.T) {
 			if err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("the Runner's secret: %v %v", info.Mode(), err)
 			}
+			r.hosts()
 			r.strangers()
 			r.revoked()
 		})
+	}
+}
+
+// hosts attaches as a host on the server's machine does, which has no Project there.
+func (r *remote) hosts() {
+	r.t.Helper()
+	var out, said strings.Builder
+	in := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n"
+	if code := runProgram(r.t.Context(), []string{"mcp", "--data", r.data, r.repo}, strings.NewReader(in), &out, &said); code != exitOK || !strings.Contains(out.String(), "serverInfo") {
+		r.t.Errorf("webcodex mcp: exit status %d: %s%s", code, out.String(), said.String())
+	}
+	if text, code := r.program("up", "--data", r.data, r.repo); code == exitOK || !strings.Contains(text, "no Runner of its own") {
+		r.t.Errorf("webcodex up beside it: exit status %d: %s", code, text)
+	}
+	if text, code := r.program("serve", "--data", r.data); code == exitOK || !strings.Contains(text, "runs on this data directory already") {
+		r.t.Errorf("a second server: exit status %d: %s", code, text)
 	}
 }
 

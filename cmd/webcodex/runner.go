@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"webcodex/eventlog"
 	"webcodex/eventlog/event"
@@ -151,17 +152,24 @@ func enrolFrom(ctx context.Context, s streams, f runnerFlags, dir string, logger
 	return enrol(ctx, dir, text, f.server, logger)
 }
 
+// lockWait is how long a lock may still be held by what a dead Runner was about to start.
+const lockWait = time.Second
+
 // lockRunner keeps a second process out of a Runner's data directory, until it ends.
 func lockRunner(dir string) (release func(), err error) {
 	l, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, failf(exitFailed, "the data directory cannot be locked: %v", short(err))
 	}
-	if err := syscall.Flock(int(l.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		l.Close()
-		return nil, failf(exitFailed, "another process uses this data directory: end it, or name another one with --data")
+	for end := time.Now().Add(lockWait); ; time.Sleep(20 * time.Millisecond) {
+		if err = syscall.Flock(int(l.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return func() { l.Close() }, nil
+		}
+		if time.Now().After(end) {
+			l.Close()
+			return nil, failf(exitFailed, "another process uses this data directory: end it, or name another one with --data")
+		}
 	}
-	return func() { l.Close() }, nil
 }
 
 // runnerReady is the line of `runner --json` once the server has accepted it.

@@ -223,12 +223,15 @@ func (s *server) stopRunner() {
 	}
 }
 
+// noRunner is the reason of a server that serves what Runners elsewhere bring, and no directory here.
+const noRunner = "no_runner"
+
 // addProject serves one more directory and gives its name once calls may use it. Adding one
 // that is served already gives the same name.
 func (s *server) addProject(ctx context.Context, path string) (string, error) {
 	if s.runner == nil {
 		return "", fault.New(fault.Unavailable, "the server on this data directory has no Runner of its own, so it can serve no directory").
-			WithNext("run `webcodex runner` for it, or end the server and start `webcodex up`")
+			WithReason(noRunner).WithNext("run `webcodex runner` for it, or end the server and start `webcodex up`")
 	}
 	p, err := s.runner.AddProject(path)
 	if err != nil {

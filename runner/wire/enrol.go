@@ -17,10 +17,11 @@ const VerbEnrol Verb = "enrol"
 // EnrolSubject is where the holder of a code hands in the Runner's key.
 func EnrolSubject(c event.ClientID) string { return "wc.enrol." + string(c) }
 
-// InboxPrefix is the beginning of the subjects on which a Runner gets its answers; EnrolInbox
-// that of who enrols.
+// InboxPrefix is the beginning of the subjects on which a Runner gets its answers.
 func InboxPrefix(c event.ClientID) string { return "_INBOX_" + string(c) }
-func EnrolInbox(c event.ClientID) string  { return "_ENROL_" + string(c) }
+
+// EnrolInbox is that of who enrols. No Runner's begins so.
+func EnrolInbox(c event.ClientID) string { return "_ENROL_" + string(c) }
 
 // Enrol asks for the Runner's own key to take the place of the code. Both prove themselves by
 // signing EnrolText.
