@@ -124,7 +124,7 @@ func tailOf(from supervise.Reader) *proc.Tail {
 
 // learn puts a detached Job into a journal that has lost it: one that was deleted, set aside, or
 // restored from an older copy.
-func (r *Runner) learn(id event.ExecutionID, f found) (entry, error) {
+func (r *Runner) learn(id event.ExecutionID, f found) error {
 	line := record{ID: id, State: wire.JAccepted, Digest: f.Record.Digest, Instance: f.Record.Instance, Project: f.Record.Project,
 		Key: f.Record.Key, Payload: f.Record.Payload}
 	err := r.journal.step(line, false)
@@ -132,8 +132,7 @@ func (r *Runner) learn(id event.ExecutionID, f found) (entry, error) {
 		line.Key, line.Payload = "", ""
 		err = r.journal.step(line, false)
 	}
-	known, _ := r.journal.find(id)
-	return known, err
+	return err
 }
 
 // shelve lets observers see the detached Jobs of earlier lives that have ended, the newest last.

@@ -293,6 +293,9 @@ func (r *Runner) carry(link context.Context, e *execution) {
 	r.release(e)
 	r.finish(e, res)
 	r.tell(link, res)
+	if e.offer.Op == wire.OpDetached {
+		r.tidyJobs()
+	}
 }
 
 // perform makes an effect that is no process; the journal says starting before it.

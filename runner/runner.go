@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"log/slog"
-	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"webcodex/internal/proc"
 	"webcodex/internal/sandbox"
 	"webcodex/runner/link/client"
-	"webcodex/runner/supervise"
 	"webcodex/runner/wire"
 )
 
@@ -309,98 +307,4 @@ func (r *Runner) capabilities() []string {
 	out = append(out, sandbox.Enforced().Capabilities()...)
 	slices.Sort(out)
 	return out
-}
-
-// recover closes what dead lives left open: it says what the journal proves, and ends their
-// processes.
-func (r *Runner) recover() (map[event.ExecutionID]wire.Result, error) {
-	owed := map[event.ExecutionID]wire.Result{}
-	var left []proc.Leftover
-	boot := r.journal.current().Boot
-	jobs, learned := findJobs(r.o.Dir), map[event.ExecutionID]bool{}
-	for id, f := range jobs {
-		if f.state == supervise.Foreign {
-			r.o.Logger.Warn("a Job's directory is of a later version, or cannot be read; it is left alone", "job", id)
-		}
-		if _, known := r.journal.find(id); !known && f.Record.ID == id && f.state != supervise.Foreign {
-			if _, err := r.learn(id, f); err != nil {
-				return nil, err
-			}
-			learned[id] = true
-		}
-	}
-	for _, id := range r.journal.doubted {
-		e, _ := r.journal.find(id)
-		owed[id] = wire.Result{ID: id, Digest: e.digest, Instance: e.instance, State: wire.JLost}
-		if e.life.Boot == boot {
-			left = append(left, proc.Leftover{Mark: string(id)})
-		}
-	}
-	for _, open := range r.journal.unsettled(math.MaxInt) {
-		id := open.ID
-		e, _ := r.journal.find(id)
-		sameBoot := e.life.Boot == boot
-		res := wire.Result{ID: id, Digest: e.digest, Instance: e.instance}
-		job := jobs[id]
-		if e.state != wire.JTerminal && job.proves() {
-			end, closed, err := r.takeUp(job, e, res)
-			if err != nil {
-				return nil, err
-			}
-			if closed {
-				owed[id] = end
-			}
-			continue
-		}
-		switch e.state {
-		case wire.JTerminal:
-			if e.result != nil {
-				kept := *e.result
-				kept.ID = id
-				owed[id] = kept
-			}
-			continue
-		case wire.JAccepted:
-			// A start is written before it happens; a power cut may have taken that line.
-			if res.State = wire.JLost; sameBoot || e.life.Synced {
-				res.State = wire.JNever
-			}
-			if learned[id] {
-				res.State = wire.JLost // what this journal does not say may have been
-				left = append(left, r.leftover(job.Job))
-			}
-		case wire.JStarting, wire.JRunning:
-			res.State = wire.JLost
-			if sameBoot && job.state != supervise.Foreign {
-				l := proc.Leftover{Mark: string(id)}
-				if job.Job != nil {
-					l = r.leftover(job.Job)
-				}
-				if e.leader != nil {
-					l.Leader = *e.leader
-				}
-				left = append(left, l)
-			}
-		default:
-			continue
-		}
-		if err := r.journal.step(record{ID: id, State: res.State}, true); err != nil {
-			return nil, err
-		}
-		owed[id] = res
-	}
-	r.endAbandoned(left)
-	r.shelve(jobs)
-	r.tidyJobs()
-	return owed, nil
-}
-
-// tellOwed tells the ends that an earlier life could not.
-func (r *Runner) tellOwed(ctx context.Context) {
-	for id, res := range r.owed {
-		if e, ok := r.journal.find(id); ok && e.state == wire.JSettled {
-			continue
-		}
-		r.tell(ctx, res)
-	}
 }

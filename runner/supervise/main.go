@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -37,7 +38,8 @@ func Main() int {
 	syscall.CloseOnExec(cwdFD)
 	defer lock.Close() // the last thing that is closed
 	if err := syscall.Fchdir(int(dir.Fd())); err != nil {
-		return 1
+		fmt.Fprintln(os.Stderr, "this is started by a Runner, for one of its Jobs")
+		return 2
 	}
 	var spec Spec
 	if err := json.NewDecoder(os.Stdin).Decode(&spec); err != nil || spec.Record.Version != Version {
