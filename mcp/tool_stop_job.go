@@ -6,10 +6,10 @@ import (
 )
 
 var stopJob = Tool{
-	Spec:  &run.StopJob,
-	Title: "Stop a Job",
+	Spec:        &run.StopJob,
+	Title:       "Stop a Job",
 	Description: "Stop a Job, in line or running. One that has ended is no error. Returns how it stands.",
-	Category: "execution", Direct: true, Destructive: true, Idempotent: true,
+	Category:    "execution", Direct: true, Destructive: true, Idempotent: true,
 	Input: schema.Object(
 		schema.Req("project", projectArg),
 		schema.Opt("session_id", sessionArg),

@@ -18,7 +18,9 @@ func TestAServerThatIsGoneIsNoticed(t *testing.T) {
 	told := make(chan bool, 8)
 	r.OnGone(func(stopping bool) { told <- stopping })
 	silent := errors.New("no answer")
-	ok := func(server string) wire.HelloReply { return wire.HelloReply{OK: true, Server: event.InstanceID(server)} }
+	ok := func(server string) wire.HelloReply {
+		return wire.HelloReply{OK: true, Server: event.InstanceID(server)}
+	}
 	for _, step := range []struct {
 		after time.Duration
 		reply wire.HelloReply

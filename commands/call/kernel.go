@@ -42,10 +42,10 @@ type Config struct {
 	// OnClosing is told of a Session as soon as its close is in the log, before the answer: what
 	// still lives for it is to end (SHL-20); nil: nothing does. It cannot change the answer.
 	OnClosing func(context.Context, session.Core)
-	Fleet    Fleet
-	Server   event.InstanceID
-	Now      func() time.Time
-	Logger   *slog.Logger
+	Fleet     Fleet
+	Server    event.InstanceID
+	Now       func() time.Time
+	Logger    *slog.Logger
 	// OnCall is told of every finished call: for the operator's terminal and for audit. It
 	// must not block and cannot change the answer.
 	OnCall func(Line)

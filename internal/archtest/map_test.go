@@ -109,12 +109,12 @@ var importMap = map[string]entry{
 	"internal/git":     {"the git binary with safe flags", []string{"internal/proc", "internal/sandbox"}},
 	"internal/sandbox": {"helpers that only read: no writing, no network, nothing of ours", nil},
 
-	"internal/leak":        {"test only: what tests leave behind", []string{"internal/proc"}},
+	"internal/leak":         {"test only: what tests leave behind", []string{"internal/proc"}},
 	"internal/leak/testrun": {"test only: runs all tests and tells what they leave behind", []string{"internal/leak"}},
-	"internal/archtest":    {"this test", nil},
-	"internal/tooldoc":     {"docs/tools.md from the tool list", nil},
-	"internal/bench":       {"the benchmarks behind make bench", []string{"..."}},
-	"internal/conformance": {"clients and suites of others against the real program", []string{"mcp/internal/fixtureserver"}},
+	"internal/archtest":     {"this test", nil},
+	"internal/tooldoc":      {"docs/tools.md from the tool list", nil},
+	"internal/bench":        {"the benchmarks behind make bench", []string{"..."}},
+	"internal/conformance":  {"clients and suites of others against the real program", []string{"mcp/internal/fixtureserver"}},
 
 	"cmd/webcodex": {"wiring, flags, signals: the program", []string{"..."}},
 }
