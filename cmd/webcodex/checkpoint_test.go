@@ -3,16 +3,19 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"webcodex/commands/checkpoint"
 	"webcodex/eventlog/event"
+	view "webcodex/projections/session"
 	"webcodex/runner/wire"
 )
 
 // A model keeps the files, breaks them, looks what a restore would do, and has them back; each step
-// leaves its pair, and nothing that was said of the checkpoint is in the log.
+// leaves its pair, and the handoff names what there is.
+// Covers: HND-47, EXE-15
 func TestCheckpointsByTools(t *testing.T) {
 	w := newWorld(t, "process")
 	out := w.work(args{})
@@ -49,6 +52,10 @@ func TestCheckpointsByTools(t *testing.T) {
 	must[wire.DeleteCheckpointOut](w, "delete_workspace_checkpoint", in(args{"checkpoint_id": back.Before}))
 	if list = must[checkpoint.ListOut](w, "list_workspace_checkpoints", args{"project": w.project}); list.Total != 1 {
 		t.Errorf("%+v", list)
+	}
+	h := must[view.Handoff](w, "read_session_handoff", args{"session_id": out.SessionID})
+	if c := h.Brief.Checkpoints; c.Status != "available" || c.List == nil || c.Total != 1 || c.Items[0].ID != made.ID || c.Items[0].Title != "TITLE_MARKER" || slices.Contains(h.Brief.Basis.ReasonCodes, "checkpoints_unavailable") {
+		t.Errorf("%+v %+v", h.Brief.Checkpoints, h.Brief.Basis)
 	}
 	v, err := w.srv.store.Load(out.SessionID)
 	if err != nil {

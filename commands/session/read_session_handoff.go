@@ -66,6 +66,9 @@ func snapshot(ctx context.Context, c *call.Call, s session.Snapshot) (session.Vi
 	if s.IncludeWorkspace {
 		s.Workspace = workspaceOf(observe(ctx, c, wire.ObserveWorkspaceIn{Tree: s.IncludeValidation}))
 	}
+	if s.IncludeCheckpoints {
+		s.Checkpoints = checkpoints(ctx, c)
+	}
 	after, err := c.Sessions().Load(c.Session.ID)
 	if err != nil {
 		return session.View{}, s, err
@@ -75,6 +78,24 @@ func snapshot(ctx context.Context, c *call.Call, s session.Snapshot) (session.Vi
 	s.External = reported(c)
 	s.ExternalChanged = !s.External.Same(outside)
 	return after, s, nil
+}
+
+// checkpoints are the newest of the Project, as its Runner tells; nil: nobody could.
+func checkpoints(ctx context.Context, c *call.Call) *session.Checkpoints {
+	if c.Target == nil || !c.HasScope(call.ScopeProjectRead) || !offers(c, wire.OpListCheckpoints) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
+	got, err := call.Ask[wire.ListCheckpointsOut](ctx, c, wire.OpListCheckpoints, wire.ListCheckpointsIn{Limit: session.MaxBriefCheckpoints})
+	if err != nil {
+		return nil
+	}
+	out := &session.Checkpoints{Total: got.Total}
+	for _, k := range got.Checkpoints {
+		out.Newest = append(out.Newest, session.CheckpointLine{ID: k.ID, Title: k.Title, Kind: k.Kind, CreatedAt: k.CreatedAt})
+	}
+	return out
 }
 
 // reported are the reports of adapters outside about the call's Session; nil: nobody can tell.

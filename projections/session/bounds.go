@@ -49,6 +49,9 @@ const (
 	// MaxBriefNotes of each kind and MaxBriefReports of adapters outside in a brief (HND-18, HND-22).
 	MaxBriefNotes   = 5
 	MaxBriefReports = 5
+	// MaxBriefCheckpoints of the Project, and the characters of the title of each (HND-47).
+	MaxBriefCheckpoints     = 10
+	MaxCheckpointTitleChars = 80
 	// MaxBriefRelevant files in the task context (HND-42).
 	MaxBriefRelevant = 8
 	// MaxBriefSteps in it, and the characters of a message in one (HND-42).

@@ -24,7 +24,7 @@ type Brief struct {
 	Validation    BriefValidation      `json:"validation"`
 	Attention     Attention            `json:"attention"`
 	External      ExternalObservations `json:"external_observations"`
-	Checkpoints   Section              `json:"checkpoints"`
+	Checkpoints   BriefCheckpoints     `json:"checkpoints"`
 	NextActions   List[Action]         `json:"next_actions"`
 	Continuation  Continuation         `json:"continuation"`
 	Basis         Basis                `json:"basis"`
@@ -136,7 +136,7 @@ func wholeBrief(v View, ev evidence, s Snapshot) Brief {
 		Validation:  briefValidation(v, ev, s),
 		Attention:   newAttention(v, s),
 		External:    newExternal(c, s),
-		Checkpoints: requested(s.IncludeCheckpoints, codeCheckpoints),
+		Checkpoints: newCheckpoints(s),
 	}
 	b.Basis = basis(v, ev, s, b)
 	b.Progress.State = progressState(v, ev, s, b)

@@ -7,12 +7,12 @@ import (
 )
 
 // reduce brings the brief within budget bytes in a fixed order (HND-33): the task context,
-// recent files, changed paths, failure identities, notes and reports from outside, next actions,
-// at last the characters of the excerpts. Lifecycle, mode, states, counts and the basis always
+// recent files, changed paths, failure identities, notes and reports from outside, checkpoints,
+// next actions, at last the characters of the excerpts. Lifecycle, mode, states, counts and the basis always
 // stay.
 func (b *Brief) reduce(budget int) {
 	within(b, budget, b.Task.Context.shed, b.Progress.Recent.shed, b.Progress.Changed.shed,
-		b.Validation.Failures.shed, b.shedSaid, b.NextActions.shed)
+		b.Validation.Failures.shed, b.shedSaid, b.Checkpoints.shed, b.NextActions.shed)
 	if size(b) > budget {
 		b.shorten(budget)
 	}

@@ -137,6 +137,8 @@ type Snapshot struct {
 	IncludeCheckpoints bool
 	// Workspace is nil where no Runner could tell.
 	Workspace *Workspace
+	// Checkpoints is nil where no Runner could tell.
+	Checkpoints *Checkpoints
 	// SessionChanged: others moved the Session on while the caller gathered the rest (Fence).
 	SessionChanged bool
 	// NoDiscussion: the board could not be read.

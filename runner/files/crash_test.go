@@ -102,6 +102,13 @@ var crashOps = map[string]func(*testing.T, *service, *runner.Project) error{
 		_, err := s.write(t.Context(), p, wire.WriteFileIn{Path: "x/y/z", Content: "whole"})
 		return err
 	},
+	"apply": func(t *testing.T, s *service, p *runner.Project) error {
+		c := Changer{s}
+		defer c.Exclusive(p)()
+		_, err := c.Apply(t.Context(), p, []Wanted{{Path: "a", Content: []byte("whole")}, {Path: "link", Content: []byte("a file now"), Program: true},
+			{Path: "d/b", Content: []byte("../a"), Link: true}, {Path: "n/d/x", Content: []byte("nowhere"), Link: true}, {Path: "gone", Gone: true}, {Path: "never", Gone: true}})
+		return err
+	},
 	"delete": func(t *testing.T, s *service, p *runner.Project) error {
 		_, err := s.remove(t.Context(), p, wire.DeleteFilesIn{Paths: []string{"a", "link", "d/b"}})
 		return err

@@ -3,10 +3,13 @@ package gitops
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"webcodex/internal/fault"
 	"webcodex/runner"
+	"webcodex/runner/checkpoint"
+	"webcodex/runner/files"
 	"webcodex/runner/wire"
 	"webcodex/runner/worktree"
 )
@@ -14,9 +17,17 @@ import (
 // plainly are the ways in that plain git takes when it makes a worktree.
 var plainly = map[string]bool{"filter clean and smudge": true, "filter process": true, "hooks": true, "hooks in the tree": true}
 
-// Nor does a hostile repository run anything where a worktree is made of it, or in the worktree.
+// ofDiffs are ways in by commands that neither worktrees nor checkpoints need.
+var ofDiffs = map[string]bool{"external diff": true, "diff driver": true, "textconv": true, "gpg": true, "pagers and editors": true,
+	"merge driver": true, "credential helper and proxy": true}
+
+// Nor does a hostile repository run anything where a worktree is made of it, or in the worktree, or
+// where its files are kept and put back.
 func TestHostileRepositoryRunsNothingInWorktrees(t *testing.T) {
 	for _, h := range hostileMatrix {
+		if ofDiffs[h.name] {
+			continue
+		}
 		t.Run(h.name, func(t *testing.T) {
 			r := newRepo(t)
 			r.write("file", "one\n")
@@ -36,6 +47,7 @@ func TestHostileRepositoryRunsNothingInWorktrees(t *testing.T) {
 			}
 			defer served.Close()
 			m := worktree.Register(served, worktree.Options{})
+			kept := checkpoint.Register(served, files.Register(served), nil)
 			source, err := served.AddProject(r.dir)
 			if err != nil {
 				t.Fatal(err)
@@ -43,6 +55,11 @@ func TestHostileRepositoryRunsNothingInWorktrees(t *testing.T) {
 			out, err := m.Create(t.Context(), source, wire.CreateWorktreeIn{Operation: "0123456789abcdef0123456789abcdef"})
 			if ran(marker) {
 				t.Fatal("making the worktree ran the repository's program")
+			}
+			keepAndRestore(t, kept, source, h)
+			if ran(marker) {
+				t.Error("a checkpoint ran the repository's program")
+				forget(t, marker)
 			}
 			if h.refused {
 				if fault.As(err).Reason != "git_dir_outside_project" {
@@ -81,6 +98,41 @@ func TestHostileRepositoryRunsNothingInWorktrees(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// keepAndRestore makes a checkpoint, changes a file that is as in HEAD, and puts it back.
+func keepAndRestore(t *testing.T, s *checkpoint.Service, p *runner.Project, h hostile) {
+	t.Helper()
+	id, before := "wc_ckpt_"+strings.Repeat("1", 32), "wc_ckpt_"+strings.Repeat("2", 32)
+	_, err := s.Create(t.Context(), p, wire.CreateCheckpointIn{ID: id, Untracked: true, CheckpointAbout: wire.CheckpointAbout{Kind: "snapshot"}})
+	if h.refused {
+		if fault.As(err).Reason != "git_dir_outside_project" {
+			t.Errorf("a checkpoint: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Errorf("a checkpoint: %v (%v)", err, fault.As(err).Unwrap())
+		return
+	}
+	other := filepath.Join(p.Path, "other")
+	if err := os.WriteFile(other, []byte("three\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := s.Read(t.Context(), p, wire.ReadCheckpointIn{ID: id})
+	if err != nil {
+		t.Errorf("reading it: %v (%v)", err, fault.As(err).Unwrap())
+		return
+	}
+	out, err := s.Restore(t.Context(), p, wire.RestoreCheckpointIn{ID: id, Expected: seen.Current, Before: before})
+	text, rerr := os.ReadFile(other)
+	filtered := len(out.Skipped) == 1 && out.Skipped[0].Reason == "content_filter"
+	if err != nil || rerr != nil || (string(text) != "one\n") != filtered {
+		t.Errorf("putting it back: %+v %q %v", out, text, err)
+	}
+	if _, err := s.Delete(t.Context(), p, wire.DeleteCheckpointIn{ID: id}); err != nil {
+		t.Errorf("deleting it: %v", err)
 	}
 }
 
