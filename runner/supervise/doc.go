@@ -86,6 +86,8 @@ const (
 	writeTries = 60
 	writePause = time.Second
 	maxPeers   = 16
+	// cellWait is how long a supervisor stays for the control group of its Job to go.
+	cellWait = 2 * time.Second
 )
 
 // replace writes a file whole, or leaves the old one; durable also against a power cut.

@@ -95,6 +95,9 @@ func (s *supervisor) run(ctx context.Context, spec Spec, cwd, status *os.File) i
 	exit := p.Wait(ctx)
 	s.out.Close()
 	s.err.Close()
+	for until := time.Now().Add(cellWait); len(proc.ControlGroups()) > 0 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond) // it is taken away from beside
+	}
 	out := s.outcome(exit, context.Cause(ctx))
 	if !record(Exit{State: wire.JTerminal, Process: out, EndedAt: event.FormatTime(time.Now())}) {
 		return 1
