@@ -25,9 +25,9 @@ type plan struct {
 	left   []git.Passed
 }
 
-func (p plan) changes() []wire.CheckpointChange {
+func (pl plan) changes() []wire.CheckpointChange {
 	out := []wire.CheckpointChange{}
-	for _, w := range p.wanted[:min(len(p.wanted), wire.MaxCheckpointFiles)] {
+	for _, w := range pl.wanted[:min(len(pl.wanted), wire.MaxCheckpointFiles)] {
 		c := wire.CheckpointChange{Path: w.Path, Action: "write"}
 		if w.Gone {
 			c.Action = "delete"

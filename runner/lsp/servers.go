@@ -21,8 +21,6 @@ type kind struct {
 	// manifests are further files whose change the server has to hear of.
 	manifests []string
 	settings  any
-	// pulls: it answers textDocument/diagnostic when asked in its settings.
-	pulls bool
 }
 
 // kinds are tried in order; the first one whose languages have a file's extension serves it.
