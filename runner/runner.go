@@ -99,6 +99,8 @@ type Runner struct {
 	// entering is held while a Project of a caller comes or goes.
 	entering sync.Mutex
 	trouble  string // what the owner should look at; empty: nothing
+	// troubleText is the same as a sentence.
+	troubleText string
 }
 
 // server is what an execution needs of the link. It is the seam through which tests drop,

@@ -70,11 +70,11 @@ func (r *Runner) watch(ctx context.Context, s *standing) {
 func (r *Runner) followFile(s *standing) {
 	file, err := readProjectsFile(r.o.ProjectsFile)
 	if err != nil {
-		r.setTrouble(wire.TroubleProjectsFile)
+		r.setTrouble(wire.TroubleProjectsFile, "the projects file is damaged ("+err.Error()+"); what it said before holds")
 		r.o.Logger.Error("the projects file is damaged; what it said before holds", "cause", err)
 		return
 	}
-	r.setTrouble("")
+	r.setTrouble("", "")
 	s.file = file
 	r.projects.policy.allow(slices.Concat(r.o.AllowedRoots, file.AllowedRoots))
 	now := map[event.ProjectID]bool{}
@@ -120,8 +120,15 @@ func (r *Runner) tellRefused(s *standing, path string, err error) {
 	}
 }
 
-func (r *Runner) setTrouble(t string) {
+func (r *Runner) setTrouble(kind, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.trouble = t
+	r.trouble, r.troubleText = kind, text
+}
+
+// Trouble is what the owner should look at, as a sentence; empty: nothing.
+func (r *Runner) Trouble() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.troubleText
 }

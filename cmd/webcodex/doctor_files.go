@@ -59,6 +59,9 @@ func (s *server) attention() (out []string) {
 	if s.lostKey {
 		out = append(out, lostKeyText)
 	}
+	if t := s.runner.Trouble(); t != "" {
+		out = append(out, t)
+	}
 	return out
 }
 

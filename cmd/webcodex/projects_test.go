@@ -204,6 +204,9 @@ func TestRegisteredProjectsOutliveTheServer(t *testing.T) {
 	o.refused("unregister_project", args{"project": w.Project}, "runner_refused", "")
 	o.write(o.file, "[[project]\n")
 	await("trouble", func() bool { return row().Trouble == wire.TroubleProjectsFile })
+	if said := o.srv.status().Attention; len(said) != 1 || !strings.Contains(said[0], "line 2") {
+		t.Errorf("its owner is told %q", said)
+	}
 	if r := row(); r.Status != "connected" || r.SameBuild == nil || !*r.SameBuild || r.SameProtocol == nil || !*r.SameProtocol ||
 		r.Projects != before+1 || !slices.Contains(r.Capabilities, string(wire.OpRegisterProject)) || r.Since == "" {
 		t.Errorf("%+v", r)
