@@ -14,6 +14,7 @@ import (
 	"webcodex/commands/shell"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/mcp"
 	"webcodex/runner/wire"
 )
 
@@ -39,6 +40,15 @@ func (w *world) in(at args, command string) string {
 // spent; of all that the log keeps the life alone.
 // Covers: SHL-01, SHL-04, SHL-13, SHL-18, SHL-29, SHL-31
 func TestThePersistentShellOfASession(t *testing.T) {
+	var tools []string
+	for _, tool := range mcp.Catalogue() {
+		if strings.Contains(tool.Spec.Name, "session_shell") {
+			tools = append(tools, tool.Spec.Name)
+		}
+	}
+	if got := strings.Join(tools, " "); got != "open_session_shell execute_session_shell get_session_shell_status close_session_shell" {
+		t.Errorf("%s", got)
+	}
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	v, at := w.opened(s, args{})
@@ -208,6 +218,15 @@ func TestAShellIsOfItsSession(t *testing.T) {
 	p := w.admit(access.CreateIn{Kind: "user"})
 	if r := p.call("get_session_shell_status", at); r.Kind() != "session_authority_denied" {
 		t.Errorf("%s", r.Text)
+	}
+	own := p.work(w.project)
+	open := args{"project": w.project, "session_id": own.SessionID}
+	theirs := with(open, args{"shell_id": ask[shell.View](p, "open_session_shell", open).ShellID, "command": "touch mark"})
+	if _, err := w.srv.second.Revoke(t.Context(), access.RevokeIn{ID: string(p.issued.ID)}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := p.client.CallTool(t.Context(), "execute_session_shell", theirs); err == nil {
+		t.Errorf("a revoked token: %s", r.Text)
 	}
 	if len(w.marks()) != 0 {
 		t.Error("a command ran")
