@@ -35,10 +35,13 @@ func TestWhatMayBeExpected(t *testing.T) {
 			continue
 		}
 		base := `{"project":"p",`
-		for name, value := range map[string]string{"executable": "x", "script": "x", "language": "sh", "command": "x", "parser": "none"} {
+		for name, value := range map[string]string{"executable": "x", "script": "x", "language": "sh", "command": "x", "parser": "none", "shell_id": "wc_shell_" + strings.Repeat("0", 32)} {
 			if _, has := tool.Input.Prop(name); has {
 				base += `"` + name + `":"` + value + `",`
 			}
+		}
+		if id, _ := tool.Input.Prop("session_id"); id.Required {
+			base += `"session_id":"s",`
 		}
 		for member, ok := range map[string]bool{`"result_expectation":"success"`: true, `"result_expectation":"failure"`: true, `"result_expectation":"observe"`: true,
 			`"result_expectation":"FAILURE"`: false, `"result_expectation":""`: false, `"result_expectation":1`: false} {

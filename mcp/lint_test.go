@@ -63,6 +63,10 @@ func TestToolRules(t *testing.T) {
 	}
 }
 
+// shells are the tools of the Session's persistent shell: it is the Session that they are about, and
+// what a shell is for is said by its commands.
+var shells = []string{"open_session_shell", "execute_session_shell", "get_session_shell_status", "close_session_shell"}
+
 // lintPlane: project tools name their Project, and may name a Session; runs say what for.
 func lintPlane(bad func(string, ...any), tool Tool) {
 	if tool.Spec.Plane != call.PlaneProject {
@@ -73,7 +77,7 @@ func lintPlane(bad func(string, ...any), tool Tool) {
 			bad("a project tool without %s", p)
 		}
 	}
-	if p, ok := tool.Input.Prop("session_id"); ok && p.Required {
+	if p, ok := tool.Input.Prop("session_id"); ok && p.Required && !slices.Contains(shells, tool.Spec.Name) {
 		bad("session_id is required; it only adds evidence")
 	}
 	if tool.Spec.Class == call.Execute && tool.Spec.Name != "stop_job" && !startsNone[tool.Spec.Name] {
@@ -83,9 +87,9 @@ func lintPlane(bad func(string, ...any), tool Tool) {
 	}
 }
 
-// startsNone are tools of the class that runs commands which start none: what they send belongs to a
-// run that has its own purpose and expectation.
-var startsNone = map[string]bool{"send_execution_input": true}
+// startsNone are tools of the class that runs commands which start none of the caller's: what they
+// send, or open, is for runs that have their own purpose and expectation.
+var startsNone = map[string]bool{"send_execution_input": true, "open_session_shell": true}
 
 func lintSchema(bad func(string, ...any), s *schema.Schema, path string) {
 	switch s.Type {
