@@ -353,9 +353,9 @@ func (f *Fleet) Ask(ctx context.Context, t call.Target, op wire.Op, body json.Ra
 
 // Query implements call.Fleet.
 func (f *Fleet) Query(ctx context.Context, c event.ClientID, id event.ExecutionID) (wire.QueryReply, error) {
-	reply, err := f.link.Query(ctx, c, wire.Query{ID: id})
+	reply, err := f.query(ctx, c, id)
 	if errors.Is(err, server.ErrGone) && f.returned(ctx, c) {
-		reply, err = f.link.Query(ctx, c, wire.Query{ID: id})
+		reply, err = f.query(ctx, c, id)
 	}
 	if errors.Is(err, server.ErrGone) {
 		return reply, unavailable()

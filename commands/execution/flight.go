@@ -218,7 +218,7 @@ func (f *Fleet) tellLate(ctx context.Context, fl *flight) error {
 func (f *Fleet) settleByJournal(fl *flight) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), askWait)
-		q, err := f.link.Query(ctx, fl.client, wire.Query{ID: fl.id})
+		q, err := f.query(ctx, fl.client, fl.id)
 		cancel()
 		if err == nil && alive(q.State) {
 			if fl.adopted && q.State == wire.JAccepted {
@@ -260,8 +260,8 @@ func (fl *flight) proven(q wire.QueryReply) wire.Result {
 	r := wire.Result{ID: fl.id, Digest: fl.digest, Instance: fl.instance, State: wire.JLost}
 	switch q.State {
 	case wire.JTerminal, wire.JSettled, wire.JRefused, wire.JStartFailed:
-		if q.Result != nil && ending(q.Result.State) {
-			end := tame(*q.Result)
+		if q.Result != nil {
+			end := *q.Result
 			end.ID, end.Digest, end.Instance = fl.id, fl.digest, fl.instance
 			return end
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"webcodex/commands/call"
+	"webcodex/internal/fault"
 	"webcodex/runner/link/server"
 	"webcodex/runner/wire"
 )
@@ -67,13 +68,21 @@ func (f *Fleet) offer(ctx context.Context, fl *flight) (out call.Outcome, err er
 		return call.Outcome{}, u, true
 	case err == nil && reply.First != "" && fl.deny():
 		f.forget(fl)
+		if fl.x.Offer.Key == "" || !reply.First.Valid() { // only an offer with a key has a first one
+			return fl.refused(fault.New(fault.RunnerRefused, "the Runner answered with an execution that cannot be the first of this call").WithReason("malformed")), nil, true
+		}
 		return call.Outcome{First: reply.First}, nil, true
 	case err == nil && reply.Fault != nil && fl.deny():
 		f.forget(fl)
-		return call.Outcome{Result: &wire.Result{ID: fl.id, Digest: fl.digest, Instance: fl.instance, State: wire.JRefused, Fault: tameFault(reply.Fault)}}, nil, true
+		return fl.refused(tameFault(reply.Fault)), nil, true
 	}
 	// Whatever the reply, what was granted may run: its end alone tells.
 	return call.Outcome{}, nil, false
+}
+
+// refused is the outcome of an offer that its Runner did not take.
+func (fl *flight) refused(f *fault.Error) call.Outcome {
+	return call.Outcome{Result: &wire.Result{ID: fl.id, Digest: fl.digest, Instance: fl.instance, State: wire.JRefused, Fault: f}}
 }
 
 // over reports that the verdict is given or the end is there.

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"context"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -37,6 +38,19 @@ func tame(r wire.Result) wire.Result {
 		r.Process = &p
 	}
 	return r
+}
+
+// query asks a Runner's journal about one id. What it says of an end is tamed like the end itself,
+// since it is kept and shown as well.
+func (f *Fleet) query(ctx context.Context, c event.ClientID, id event.ExecutionID) (wire.QueryReply, error) {
+	q, err := f.link.Query(ctx, c, wire.Query{ID: id})
+	if r := q.Result; r != nil {
+		if q.Result = nil; ending(r.State) {
+			end := tame(*r)
+			q.Result = &end
+		}
+	}
+	return q, err
 }
 
 // ending reports that a state is one in which an execution ends.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -250,6 +251,52 @@ func TestHostileResults(t *testing.T) {
 		q.Tests.Failed < 0, strings.Contains(q.Tests.Parser, "\x1b"), strings.ContainsAny(q.Tests.FailedTests[0].Message, "\x1b\x07"),
 		len(q.Tests.FailedTests[0].Message) > 5000, r.DurationMS < 0, r.EndedAt != "", r.Fault.Kind != fault.RunnerRefused, r.Fault.Details != nil:
 		t.Errorf("%d bytes: %s", size, fmt.Sprintf("%+v", r)[:2000])
+	}
+}
+
+// What a Runner's journal is said to hold is cut and cleaned like an end that it tells, and a first
+// execution of a key is believed only where there is a key, and an id.
+func TestHostileJournal(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	f := g.fleet(everything, "bad")
+	nc := g.runner("bad")
+	if reply, _ := ask[wire.HelloReply](g, nc, wire.Subject("bad", wire.VerbHello), encode(hello("bad", same))); !reply.OK {
+		t.Fatalf("%+v", reply)
+	}
+	var word, first atomic.Value // encoded
+	for v, say := range map[wire.Verb]*atomic.Value{wire.VerbQuery: &word, wire.VerbOffer: &first} {
+		if _, err := nc.Subscribe(wire.Subject("bad", v), func(m *nats.Msg) { _ = m.Respond(say.Load().([]byte)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	huge := strings.Repeat("x", 300<<10)
+	word.Store(encode(wire.QueryReply{State: wire.JTerminal, Result: &wire.Result{State: wire.JTerminal, EndedAt: huge,
+		Fault: &fault.Error{Kind: fault.Kind(huge), FailureKind: "\x1b[2J", Message: huge}}}))
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	q, err := f.Query(soon(t), "bad", event.NewExecutionID())
+	if err != nil || q.Result == nil || q.Result.Fault == nil || len(encode(q)) > 10<<10 || q.Result.Fault.Kind != fault.RunnerRefused || q.Result.Fault.FailureKind != "" {
+		t.Errorf("an end: %v, %d bytes", err, len(encode(q)))
+	}
+	word.Store(encode(wire.QueryReply{State: wire.JTerminal, Result: &wire.Result{State: wire.JournalState(huge)}}))
+	if q, err = f.Query(soon(t), "bad", event.NewExecutionID()); err != nil || q.Result != nil {
+		t.Errorf("an end that is none: %v, %d bytes", err, len(encode(q)))
+	}
+	target, err := f.Target(event.ProjectRef{Client: "bad", Project: "site-00000001"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, reply := range map[string]event.ExecutionID{"": event.NewExecutionID(), "k": event.ExecutionID("wc_exec_" + huge)} {
+		first.Store(encode(wire.OfferReply{State: wire.JRefused, First: reply}))
+		o := wire.Offer{ID: event.NewExecutionID(), Op: wire.OpShell, Body: encode(wire.ProcessIn{Command: "true", Shell: "sh"}), Key: key,
+			Bounds: wire.Bounds{TimeoutMS: 5000}, Fence: wire.Fence{Client: "bad", Instance: target.Instance, Project: target.Ref.Project, Root: target.Root}}
+		o.Digest = f.Digest(o)
+		out, err := f.Run(soon(t), call.Execution{Target: target, Offer: o, Ready: func(context.Context) error { return nil }})
+		if err != nil || out.First != "" || out.Result == nil || out.Result.State != wire.JRefused || fault.KindOf(out.Result.Fault) != fault.RunnerRefused {
+			t.Errorf("key %q: %v %+v", key, err, out)
+		}
 	}
 }
 
