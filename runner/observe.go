@@ -171,16 +171,19 @@ func (r *Runner) watchAll(ctx context.Context, p *Project, items []wire.ObserveI
 	return woken, false
 }
 
-// watch reports whether something changed since a token, or gives the channel that says so.
+// watch reports whether something changed since a token, or gives the channel that says so. The
+// channel is there before the streams are looked at: output that comes in between is told by one
+// of the two.
 func (e *execution) watch(at token) (<-chan struct{}, bool) {
-	unread := e.stdout.Total() > at.stdout || e.stderr.Total() > at.stderr
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if unread || e.version != at.version || e.result != nil {
+	if e.version != at.version || e.result != nil {
+		e.mu.Unlock()
 		return nil, true
 	}
 	if e.changed == nil {
 		e.changed = make(chan struct{})
 	}
-	return e.changed, false
+	changed := e.changed
+	e.mu.Unlock()
+	return changed, e.stdout.Total() > at.stdout || e.stderr.Total() > at.stderr
 }

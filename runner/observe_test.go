@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"webcodex/eventlog/event"
+	"webcodex/internal/proc"
 	"webcodex/runner/wire"
 )
 
@@ -105,4 +106,25 @@ func TestEndedExecutionsAreBounded(t *testing.T) {
 	}
 	g.cancel(wire.Cancel{ID: sleeper.ID})
 	g.end()
+}
+
+// Output that arrives while an observer begins to wait is seen by it: either at once, or by the
+// word that something changed.
+func TestNoOutputIsMissedWhileAWaitBegins(t *testing.T) {
+	for n := range 20_000 {
+		e := &execution{stdout: proc.NewTail(64), stderr: proc.NewTail(64)}
+		go func() {
+			e.stdout.Write([]byte("x"))
+			e.note()
+		}()
+		changed, seen := e.watch(token{})
+		if seen {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-time.After(5 * time.Second):
+			t.Fatalf("round %d: output is there, and nobody told", n)
+		}
+	}
 }
