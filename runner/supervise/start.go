@@ -43,7 +43,7 @@ func Prepare(jobs string, rec Record) (*Pending, error) {
 	var err error
 	p.lock, err = os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
-		err = unix.Flock(int(p.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err = take(p.lock)
 	}
 	if err == nil {
 		err = replace(filepath.Join(dir, recordName), rec, true)
@@ -56,6 +56,16 @@ func Prepare(jobs string, rec Record) (*Pending, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// take locks a file that nobody else keeps locked. Who looks whether a Job lives (held) has its
+// lock for a moment, and may just be looking at this one.
+func take(f *os.File) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 // Abandon takes away what was not started.
