@@ -41,7 +41,8 @@ func (e enrolment) remote(logger *slog.Logger) link.Remote {
 	return link.Remote{URL: e.URL, Pin: e.Pin, Server: e.Server, Client: e.Client, Seed: e.Seed, Logger: logger}
 }
 
-// readEnrolment gives what a file holds; fs.ErrNotExist where there is none.
+// readEnrolment gives what a file holds; fs.ErrNotExist where there is none. With an error it may
+// still tell whose it is, and its secret is not to be used.
 func readEnrolment(dir, name string) (enrolment, error) {
 	var e enrolment
 	path := filepath.Join(dir, name)
@@ -52,10 +53,11 @@ func readEnrolment(dir, name string) (enrolment, error) {
 	case err != nil:
 		return e, failf(exitAccess, "%s cannot be read: %v", name, short(err))
 	}
+	damaged := json.Unmarshal(body, &e) != nil
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return e, failf(exitAccess, "others may read %s, which holds this Runner's secret: `chmod 600` it, or enrol again", name)
+		return e, failf(exitAccess, "others may read %s, which holds this Runner's secret: `chmod 600` it, or enrol again with a new code", name)
 	}
-	if json.Unmarshal(body, &e) != nil || !e.Client.Valid() || len(e.Server) != ed25519.PublicKeySize || len(e.Seed) == 0 {
+	if damaged || !e.Client.Valid() || len(e.Server) != ed25519.PublicKeySize || len(e.Seed) == 0 {
 		return e, failf(exitFailed, "%s in the Runner's data directory is damaged: enrol this Runner again with a new code", name)
 	}
 	return e, nil
@@ -80,11 +82,11 @@ func enrol(ctx context.Context, dir, text, server string, logger *slog.Logger) (
 		return enrolment{}, err
 	}
 	have, err := readEnrolment(dir, enrolmentFile)
-	switch {
-	case err == nil && have.Client != code.Client:
+	if have.Client.Valid() && have.Client != code.Client {
 		return enrolment{}, usagef("this data directory belongs to the Runner %s, and the code is for %s: name another directory with --data", have.Client, code.Client)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return enrolment{}, err
+	}
+	if err != nil { // there is none, or a new code is what mends it: its secret is used no more
+		have.Seed = nil
 	}
 	mark := ed25519.NewKeyFromSeed(code.Seed[:]).Public().(ed25519.PublicKey)
 	next := enrolment{Client: code.Client, URL: code.URL, Server: code.Server, Pin: code.Pin, Code: mark}
