@@ -16,6 +16,7 @@ import (
 //
 // Covers: ACK-10, ACK-11
 func TestAnAckHoldsUpNoEffect(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	id := w.work(args{}).SessionID
 	todo := must[beside](w, "post_session_message", args{"session_id": id, "kind": "todo", "message": "x", "requires_ack": true}).MessageID

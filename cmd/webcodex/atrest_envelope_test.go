@@ -22,6 +22,7 @@ import (
 //
 // Covers: CTL-09, MSG-27, MSG-36, MSG-44, WIN-02
 func TestWhatAnEnvelopeLeavesAtRest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "always")
 	said, never := map[string]string{}, map[string]string{}
 	content := func(what string) string { said[what] = "SAID-" + what + "-5e1f"; return said[what] }

@@ -30,6 +30,7 @@ var markers = map[string]string{
 //
 // Covers: EVT-17, EVT-20, STA-11
 func TestNoSecretIsAtRest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "always")
 	for text := range markers {
 		s := w.work(args{"instruction": "please use " + text + " for it"})

@@ -30,6 +30,7 @@ func smallDisk(t *testing.T, mib string, args ...string) (code int, said, left s
 // TestBackupOnAFullDisk: neither a backup nor a restore leaves anything on a disk that has no
 // room for it; both say so with the disk's exit status, and the server goes on.
 func TestBackupOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "always")
 	w.work(args{})
 	if code, said, left := smallDisk(t, "40", "backup", "DISK/a/b", "--data", w.dir); code != exitStorage || left != "" || !strings.Contains(said, "full") {

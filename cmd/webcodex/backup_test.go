@@ -44,6 +44,7 @@ func commitsOf(t *testing.T, log *eventlog.Log, last uint64) (out []string) {
 // made of the copy has every commit of it, Sessions that resume, and no credential but those
 // that people make anew. It is another history.
 func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "always")
 	friend := w.admit(access.CreateIn{Kind: "user", Name: "Ada"})
 	theirs, own := friend.work(w.project), w.work(args{})
@@ -216,6 +217,7 @@ func backedUp(t *testing.T, commits int) (dir, data string) {
 // TestDamagedBackup: one that is cut, flipped anywhere, incomplete, of a newer program or of
 // something else than files is refused, and nothing is made of it.
 func TestDamagedBackup(t *testing.T) {
+	t.Parallel()
 	good, _ := backedUp(t, 160)
 	names := []string{copyLog, "owner", "settings.json", manifestFile}
 	change := map[string]func(dir string) error{
@@ -310,6 +312,7 @@ func editManifest(dir string, f func(*manifest)) error {
 // TestBackupPlaces: a backup goes to a place of its own and a restore to an empty one; what is
 // there stays as it is.
 func TestBackupPlaces(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	full := t.TempDir()
 	w.write(filepath.Join(full, "mine"), "x")
@@ -349,6 +352,7 @@ func TestBackupPlaces(t *testing.T) {
 // TestBackupThatIsCutOff: where the server goes away in the middle, or says nonsense, nothing is
 // left that looks like a backup.
 func TestBackupThatIsCutOff(t *testing.T) {
+	t.Parallel()
 	_, data := backedUp(t, 160)
 	a, err := openLog(t.Context(), data, eventlog.Options{})
 	if err != nil {
@@ -383,13 +387,14 @@ func TestBackupThatIsCutOff(t *testing.T) {
 // TestRestoreKilled: a restore that is killed at any moment leaves no data directory or a whole
 // one, and the next one makes it and takes away what was left.
 func TestRestoreKilled(t *testing.T) {
-	dir, _ := backedUp(t, 4000)
+	t.Parallel()
+	commits, rounds := 800, 5
+	if os.Getenv("WEBCODEX_SOAK") != "" {
+		commits, rounds = 4000, 100
+	}
+	dir, _ := backedUp(t, commits)
 	base := t.TempDir()
 	data := filepath.Join(base, "data")
-	rounds := 12
-	if os.Getenv("WEBCODEX_SOAK") != "" {
-		rounds = 100
-	}
 	began := time.Now()
 	if _, err := restore(t.Context(), dir, filepath.Join(base, "timing")); err != nil {
 		t.Fatal(err)
@@ -446,8 +451,13 @@ func checkWholeRestore(t *testing.T, dir, data string) {
 
 // TestBackupKilled: a backup that is killed is none.
 func TestBackupKilled(t *testing.T) {
-	_, data := backedUp(t, 4000)
-	for i := range 6 {
+	t.Parallel()
+	commits, rounds := 800, 4
+	if os.Getenv("WEBCODEX_SOAK") != "" {
+		commits, rounds = 4000, 24
+	}
+	_, data := backedUp(t, commits)
+	for i := range rounds {
 		to := filepath.Join(t.TempDir(), "copy")
 		cmd := exec.Command(program(t), "backup", to, "--data", data)
 		cmd.Stdout, cmd.Stderr = io.Discard, io.Discard

@@ -39,6 +39,7 @@ func tool[Out any](t testing.TB, w *client.Client, name string, a args) (out Out
 //
 // Covers: MSG-14, MSG-15, MSG-30, MSG-31, MSG-32, MSG-34, MSG-37, MSG-38
 func TestDelegationBetweenTwoWindows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	id := w.work(args{}).SessionID
 	coordinator, worker := w.connect("2026-07-28"), w.connect("2025-06-18")
@@ -93,6 +94,7 @@ func TestDelegationBetweenTwoWindows(t *testing.T) {
 //
 // Covers: MSG-02, MSG-03, MSG-13, MSG-31, EXT-11, EXT-12
 func TestBoardSchemaRefusals(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	id := w.work(args{}).SessionID
 	long := strings.Repeat("é", board.MaxText+1)
@@ -132,6 +134,7 @@ func TestBoardSchemaRefusals(t *testing.T) {
 //
 // Covers: MSG-22, MSG-27, MSG-36, RES-12
 func TestKilledServerKeepsTheBoard(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	repo := filepath.Join(base, "repo")
 	if err := os.Mkdir(repo, 0o700); err != nil {
@@ -219,6 +222,7 @@ func TestKilledServerKeepsTheBoard(t *testing.T) {
 
 // `board --follow` shows what is there, then each change as it comes, and ends when interrupted.
 func TestBoardFollows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	id := w.work(args{}).SessionID
 	first := must[board.PostOut](w, "post_session_message", args{"session_id": id, "kind": "question", "message": "which?"})
@@ -255,6 +259,7 @@ func TestBoardFollows(t *testing.T) {
 // A server that dies under `board --follow` ends it with the status for that, and nothing is said to
 // be in doubt: looking changes nothing.
 func TestBoardFollowsUntilTheServerDies(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
 	w, err := dialWindow(t.Context(), c.ready.MCPURL, c.ready.Token)
@@ -284,6 +289,7 @@ func TestBoardFollowsUntilTheServerDies(t *testing.T) {
 //
 // Covers: MSG-05
 func TestFollowingABoardIsBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	id := w.work(args{}).SessionID
 	var out strings.Builder

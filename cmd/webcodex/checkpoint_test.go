@@ -17,6 +17,7 @@ import (
 // leaves its pair, and the handoff names what there is.
 // Covers: HND-47, EXE-15
 func TestCheckpointsByTools(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	out := w.work(args{})
 	in := func(extra args) args { return with(args{"project": w.project, "session_id": out.SessionID}, extra) }

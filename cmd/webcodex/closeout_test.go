@@ -11,6 +11,7 @@ import (
 //
 // Covers: STA-23
 func TestCloseoutLooksAtDiffAndHygiene(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	p := args{"project": w.project, "session_id": s.SessionID}

@@ -15,6 +15,7 @@ import (
 	"webcodex/eventlog/event"
 	"webcodex/mcp"
 	"webcodex/mcp/client"
+	"webcodex/runner/wire"
 )
 
 // sample is a valid call of each tool that takes a session_id, but for project and session.
@@ -125,6 +126,7 @@ func sessionTools(t *testing.T) []mcp.Tool {
 
 // Covers: SES-23, SES-24, NEG-09
 func TestEveryToolAgainstAClosedSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	must[session.CloseOut](w, "close_session", args{"session_id": s.SessionID})
@@ -153,6 +155,7 @@ func TestEveryToolAgainstAClosedSession(t *testing.T) {
 
 // Covers: AUTH-07, EXE-24
 func TestEveryToolAgainstASessionOfAnotherProject(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	for _, tool := range sessionTools(t) {
@@ -167,6 +170,7 @@ func TestEveryToolAgainstASessionOfAnotherProject(t *testing.T) {
 //
 // Covers: AUTH-09, HND-02, NEG-01, WIN-05
 func TestNoToolInfersASession(t *testing.T) {
+	t.Parallel()
 	for _, windowed := range []bool{false, true} {
 		w := newWorld(t, "process")
 		if windowed {
@@ -214,16 +218,23 @@ func project(tool mcp.Tool, w *world) args {
 
 // Covers: EVT-07, EVT-14
 func TestEveryProjectToolLeavesOnePair(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
+	// One that there is: a checkpoint that there is not is a refused argument, which leaves no pair.
+	kept := must[wire.CreateCheckpointOut](w, "create_workspace_checkpoint", args{"project": w.project})
 	for _, tool := range sessionTools(t) {
 		name, before := tool.Spec.Name, w.observed(s.SessionID)
 		if tool.Spec.Plane != call.PlaneProject {
 			continue
 		}
-		w.call(name, with(sample[name], args{"project": w.project, "session_id": s.SessionID}))
+		a := with(sample[name], args{"project": w.project, "session_id": s.SessionID})
+		if _, takes := tool.Input.Prop("checkpoint_id"); takes {
+			a["checkpoint_id"] = kept.ID
+		}
+		r := w.call(name, a)
 		if got := w.observed(s.SessionID) - before; got != 2 {
-			t.Errorf("%s left %d events", name, got)
+			t.Errorf("%s left %d events: %s", name, got, r.Text)
 		}
 	}
 	if core, _ := w.srv.store.Core(s.SessionID); len(core.Open) != 0 {
@@ -233,6 +244,7 @@ func TestEveryProjectToolLeavesOnePair(t *testing.T) {
 
 // Covers: STA-01, STA-02, SES-04, AUTH-08, EVT-12, EVT-16
 func TestRetiredAndForeignArgumentsExistNowhere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	for _, tool := range mcp.Catalogue() {
@@ -267,6 +279,7 @@ func TestRetiredAndForeignArgumentsExistNowhere(t *testing.T) {
 
 // Covers: STA-05, STA-09
 func TestResumeShowsThePresentAndNoSnapshot(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	w.write(filepath.Join(w.repo, "add.go"), "package sample\n\n// NEWER\nfunc Add(a, b int) int { return a + b }\n")
@@ -282,6 +295,7 @@ func TestResumeShowsThePresentAndNoSnapshot(t *testing.T) {
 
 // Covers: STA-14
 func TestStartCarriesNoInstructionBody(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	r := w.call("work_on_project", args{"project": w.project, "instruction": "x"})
 	if strings.Contains(r.Text, "INSTRUCTION_BODY_MARKER") || !strings.Contains(r.Text, "AGENTS.md") {
@@ -291,6 +305,7 @@ func TestStartCarriesNoInstructionBody(t *testing.T) {
 
 // Covers: EXE-20, EXE-22, EXE-37
 func TestAuthoredBoundsHoldWhateverTheWireCouldCarry(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	p := args{"project": w.project}
 	four := strings.Repeat("🙂", 4000) // 16,000 bytes in 4,000 characters
@@ -323,6 +338,7 @@ func make257() []string {
 
 // Covers: STA-11, SES-02
 func TestBadInputIsAnsweredAndWritesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	p := args{"project": w.project, "session_id": s.SessionID}
@@ -354,6 +370,7 @@ func TestBadInputIsAnsweredAndWritesNothing(t *testing.T) {
 // A failed validation is taken up by the handoff's own next action, followed to the letter: it
 // runs the same packages, and its pass resolves the failure.
 func TestTheNextActionOfAFailureResolvesIt(t *testing.T) {
+	t.Parallel()
 	for name, call := range map[string]args{
 		"packages":   {"packages": []string{"./sub"}, "purpose": "test"},
 		"directory":  {"cwd": "./sub/"},
@@ -408,6 +425,7 @@ func followNextAction(t *testing.T, a args) {
 
 // As many calls as may wait do wait, down to the Runner, and work goes on beside them.
 func TestWaitingObserversLeaveTheRunnerToWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	out := must[struct {
 		JobID string  `json:"job_id"`

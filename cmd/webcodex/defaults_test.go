@@ -37,6 +37,7 @@ func jsonNames(v any) (out []string) {
 //
 // Covers: EXE-01, EXE-02, EXE-03
 func TestExecutionDefaultsAreAClosedSet(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	want := event.ExecutionContext{DefaultCwd: "sub", DefaultShell: "bash"}
 	s := w.work(args{"execution_context": args{"default_cwd": "sub", "default_shell": "bash"}})
@@ -78,6 +79,7 @@ func TestExecutionDefaultsAreAClosedSet(t *testing.T) {
 //
 // Covers: EXE-05
 func TestTheDefaultDirectoryIsCheckedByItsText(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{"execution_context": args{"default_cwd": "kept"}})
 	long := strings.Repeat("d", 255) + "/" + strings.Repeat("e", 256) // 512 characters
@@ -120,6 +122,7 @@ func (w *world) commits(id event.SessionID) (out []event.Commit) {
 //
 // Covers: EXE-25, EXE-26
 func TestDefaultsChangeWithTheirEvent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	one, two := event.ExecutionContext{DefaultCwd: "one"}, event.ExecutionContext{DefaultCwd: "two", DefaultShell: "bash"}
 	s := w.work(args{"execution_context": args{"default_cwd": "one"}})

@@ -20,6 +20,7 @@ import (
 //
 // Covers: EXE-38, EXE-27
 func TestADetachedJobOutlivesServerAndRunner(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	var first run.StartJobOut
 	var token string
@@ -95,6 +96,7 @@ func TestADetachedJobOutlivesServerAndRunner(t *testing.T) {
 
 // A detached Job is stopped in the life that follows the one that started it.
 func TestADetachedJobIsStoppedByTheNextLife(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	var job run.StartJobOut
 	var p args
@@ -118,6 +120,7 @@ func TestADetachedJobIsStoppedByTheNextLife(t *testing.T) {
 //
 // Covers: EXE-38
 func TestKilledServersDetachedJobs(t *testing.T) {
+	t.Parallel()
 	rounds := 3
 	if os.Getenv("WEBCODEX_SOAK") != "" {
 		rounds = 100

@@ -36,6 +36,7 @@ func upOnFullDisk(t *testing.T, dir, repo string, env ...string) (*exec.Cmd, *la
 
 // A first start on a full disk ends with the disk's own exit status and says what to do.
 func TestFirstStartOnFullDisk(t *testing.T) {
+	t.Parallel()
 	repo, _ := scratch(t)
 	cmd, said := upOnFullDisk(t, t.TempDir(), repo)
 	err := cmd.Run()
@@ -47,6 +48,7 @@ func TestFirstStartOnFullDisk(t *testing.T) {
 // A server that comes back after its disk filled waits until there is room, and then serves
 // without anybody's help.
 func TestServiceReturnsWhenThereIsRoom(t *testing.T) {
+	t.Parallel()
 	repo, _ := scratch(t)
 	dir := t.TempDir()
 	cmd, said := upOnFullDisk(t, dir, repo, restartEnv+`={"Full":1}`)
@@ -88,6 +90,7 @@ func TestServiceReturnsWhenThereIsRoom(t *testing.T) {
 // write, waits, and comes back by itself once there is room; every acknowledged call is there,
 // none ran twice, and what is recorded agrees with the marks.
 func TestDiskFillsUnderLoad(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("a small disk of our own needs root")
 	}

@@ -83,6 +83,7 @@ func checksOf(t *testing.T, text string) map[string][]check {
 // Repair makes again what can be made again: the ledger, meta files, a state.db that cannot be
 // read, what a stop left half written. Then verify finds everything as it was written.
 func TestDoctorRepairsWhatLosesNothing(t *testing.T) {
+	t.Parallel()
 	dir := closedLog(t, 30)
 	ledger, err := os.ReadFile(filepath.Join(dir, "ledger"))
 	if err != nil {
@@ -142,6 +143,7 @@ func mustTell(t *testing.T, args ...string) string {
 // What repair may not do it names, with the class and the only way out, and changes nothing of
 // the log. Verify and doctor say the same.
 func TestDoctorNamesWhatItCannotSave(t *testing.T) {
+	t.Parallel()
 	dir := closedLog(t, 30)
 	block := logFile(dir, "msgs/1.blk")
 	b, err := os.ReadFile(block)
@@ -181,6 +183,7 @@ func TestDoctorNamesWhatItCannotSave(t *testing.T) {
 
 // A running server verifies its own log.
 func TestVerifyAsksTheRunningServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	code, text := told(t, "verify", "--data", w.dir, "--json")
 	var v verified
@@ -195,6 +198,7 @@ func TestVerifyAsksTheRunningServer(t *testing.T) {
 // While another process has the data directory, every command that would read or write the
 // files itself is refused and touches nothing (faults.md 5.8).
 func TestOfflineCommandsAreRefusedBesideAnotherProcess(t *testing.T) {
+	t.Parallel()
 	dir := closedLog(t, 3)
 	l, err := eventlog.Open(context.Background(), eventlog.Options{Dir: dir, Durability: eventlog.Process})
 	if err != nil {

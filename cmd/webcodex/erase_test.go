@@ -53,6 +53,7 @@ func saying(t *testing.T, c *child, w *window, text string) event.SessionID {
 // then nothing of it is left, others stay, and the same command goes on where it broke off after
 // the log had forgotten it.
 func TestEraseWhatRetentionRemoved(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0", "--historical-session-retention-limit", "1")
 	w, other := begin(t, c)
@@ -103,6 +104,7 @@ func TestEraseWhatRetentionRemoved(t *testing.T) {
 // given a server that was killed during a call, when the Session is erased without a start
 // between, then it is: the call has its end, and the next server serves.
 func TestEraseAfterAKillDuringACall(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
 	w, other := begin(t, c)

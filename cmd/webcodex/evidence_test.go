@@ -92,6 +92,7 @@ func TestEvidenceFollowsTheFiles(t *testing.T) {
 // A long run with a validating purpose becomes a Job; its end is evidence of the Session, and
 // what it was declared to be.
 func TestAJobThatValidates(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	id := w.work(args{}).SessionID
 	p := args{"project": w.project, "session_id": id}

@@ -11,6 +11,7 @@ import (
 //
 // Covers: CON-09, CON-10
 func TestFeedbackSaysWhatItIsAbout(t *testing.T) {
+	t.Parallel()
 	asked := &session.Excerpt{Text: "fix it"}
 	for head, a := range map[string]session.Attempt{
 		"The attempt since the newest instruction":   {Boundary: session.Boundary{Source: "task_instruction", Complete: true}, Instruction: asked},

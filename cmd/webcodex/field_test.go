@@ -40,6 +40,7 @@ func (w *world) post(tool, arguments string) string {
 // Half of a surrogate pair in a title or an instruction is stored as U+FFFD; in what goes
 // into a file it is refused.
 func TestHalfOfASurrogatePair(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	for tool, a := range map[string]string{
 		"work_on_project": `{"project":"` + w.project + `","instruction":"a \ud83d b \ude00\ud83d c"}`,
@@ -60,6 +61,7 @@ func TestHalfOfASurrogatePair(t *testing.T) {
 // What a person or a program reads of hostile titles can neither move a cursor nor hide or
 // reorder text.
 func TestHostileTitlesAreShownHarmlessly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	hostileTitle := "\x1b]0;owned\x07\x1b[2J\u009b31m \u202egnp.exe\u202c \u200b\u2066x\u2069 \r\nnext\u2028line 👩\u200d👧 漢字"
 	s := w.work(args{"instruction": hostileTitle})

@@ -16,6 +16,7 @@ import (
 //
 // Covers: SES-51, SES-52
 func TestEveryToolAgainstAReadOnlySession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	w.refused("work_on_project", args{"instruction": "x", "project": w.project, "session_mode": "inspect"}, "invalid_arguments", "session_mode")
 	w.refused("start_session", args{"project": w.project, "mode": "inspect"}, "invalid_arguments", "mode")
@@ -63,6 +64,7 @@ func TestEveryToolAgainstAReadOnlySession(t *testing.T) {
 //
 // Covers: SES-24, SES-53
 func TestClosedComesBeforeReadOnly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{"session_mode": "read_only"})
 	must[session.CloseOut](w, "close_session", args{"session_id": s.SessionID})
@@ -77,6 +79,7 @@ func TestClosedComesBeforeReadOnly(t *testing.T) {
 //
 // Covers: AUTH-13
 func TestUpgradeOfAReadOnlySession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{"session_mode": "read_only"})
 	before, _ := w.srv.store.Core(s.SessionID)
@@ -92,6 +95,7 @@ func TestUpgradeOfAReadOnlySession(t *testing.T) {
 //
 // Covers: EVT-31
 func TestReadsSeeWhatWasAnswered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	observed := uint64(1)
@@ -116,6 +120,7 @@ func TestReadsSeeWhatWasAnswered(t *testing.T) {
 //
 // Covers: EVT-33
 func TestASummaryIsOfTheNamedSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	c, other := w.work(args{"instruction": "the one"}), w.work(args{"instruction": "the other"})
 	for range 3 {

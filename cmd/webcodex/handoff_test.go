@@ -121,6 +121,7 @@ func (w *world) handoffText(t *testing.T, a ...string) string {
 //
 // Covers: HND-07, HND-32, CON-22
 func TestAHandoffOutlivesStateAndHistory(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
 	w, id := begin(t, c)

@@ -17,6 +17,7 @@ import (
 //
 // Covers: HND-48
 func TestHandoffsAsText(t *testing.T) {
+	t.Parallel()
 	briefs, err := filepath.Glob(filepath.Join("..", "..", "projections", "session", "testdata", "brief", "*.json"))
 	if err != nil || len(briefs) != 12 {
 		t.Fatal(len(briefs), err)
@@ -57,6 +58,7 @@ func TestHandoffsAsText(t *testing.T) {
 //
 // Covers: CON-20
 func TestJobsAsText(t *testing.T) {
+	t.Parallel()
 	for want, j := range map[string]session.JobAttention{
 		"":                                      {},
 		"1 asked to end":                        {Active: 1, TerminalPending: 1},
@@ -75,6 +77,7 @@ func TestJobsAsText(t *testing.T) {
 //
 // Covers: HND-48
 func TestWhatATextDoesNotClaim(t *testing.T) {
+	t.Parallel()
 	var b session.Brief
 	b.Validation.Status = "not_run"
 	b.Validation.Latest = &session.Run{Tool: "go_test", Outcome: "failed", Expectation: event.ExpectationMatched}

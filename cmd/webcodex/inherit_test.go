@@ -42,6 +42,7 @@ func (w *world) marks() (out []string) {
 //
 // Covers: EXE-06
 func TestTheRunnerChecksTheDefaultDirectory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	for _, err := range []error{
 		os.Symlink("..", filepath.Join(w.repo, "up")), os.Symlink("/etc", filepath.Join(w.repo, "etc")), os.Symlink(w.otherDir, filepath.Join(w.repo, "beside")),
@@ -79,6 +80,7 @@ func TestTheRunnerChecksTheDefaultDirectory(t *testing.T) {
 //
 // Covers: EXE-08, EXE-09, EXE-13
 func TestCommandsInheritTheDefaults(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	for _, d := range []string{"def", "own"} {
 		if err := os.Mkdir(filepath.Join(w.repo, d), 0o755); err != nil {
@@ -161,6 +163,7 @@ func catalogued(t *testing.T, name string) mcp.Tool {
 //
 // Covers: EXE-15
 func TestOtherToolsInheritNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	w.write(filepath.Join(w.repo, "sub", "add.go"), "package sub // Add, not that of the root\n")
 	w.write(filepath.Join(w.repo, "sub", "AGENTS.md"), "of sub\n")
@@ -197,6 +200,7 @@ func TestOtherToolsInheritNothing(t *testing.T) {
 // Each command is a process of its own: what one does to its directory, its environment and its
 // functions is nothing to the next, one that became a Job included.
 func TestCommandsShareNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	if err := os.Mkdir(filepath.Join(w.repo, "sub"), 0o755); err != nil {
 		t.Fatal(err)
@@ -219,6 +223,7 @@ func TestCommandsShareNothing(t *testing.T) {
 //
 // Covers: EXE-18
 func TestRawShellTextHasOneCeiling(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	found := 0
@@ -257,6 +262,7 @@ func TestRawShellTextHasOneCeiling(t *testing.T) {
 // No caller gives an environment, and no more codes may be accepted than the bound says. A text
 // on the output that claims success changes nothing.
 func TestWhatACallerOfACommandMayNotGive(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	p := args{"project": w.project, "session_id": s.SessionID}

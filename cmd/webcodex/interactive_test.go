@@ -32,6 +32,7 @@ func (w *world) follow(id string, as func(run.JobOut) bool) run.JobOut {
 //
 // Covers: EVT-17
 func TestAnInteractiveRunIsAnswered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	asked := must[run.Output](w, "run_shell", args{"project": w.project, "session_id": s.SessionID, "shell": "bash", "interactive": true,
@@ -70,6 +71,7 @@ func TestAnInteractiveRunIsAnswered(t *testing.T) {
 
 // Without a terminal there is nothing to type on, and with one there is no other input.
 func TestOnlyAnInteractiveRunTakesInput(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	plain := must[run.Output](w, "run_shell", args{"project": w.project, "command": "test ! -t 0; sleep 60", "sync_wait_secs": 0})
 	w.refused("send_execution_input", args{"project": w.project, "execution_id": string(*plain.JobID), "text": "x"},

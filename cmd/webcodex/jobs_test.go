@@ -36,6 +36,7 @@ func (w *world) log(id event.ExecutionID) string {
 //
 // Covers: EXE-11, EXE-16, EXE-23
 func TestJobsInheritTheDefaults(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	for _, d := range []string{"def", "own"} {
 		if err := os.Mkdir(filepath.Join(w.repo, d), 0o755); err != nil {
@@ -74,6 +75,7 @@ func TestJobsInheritTheDefaults(t *testing.T) {
 //
 // Covers: EXE-18, EXE-20, EXE-32
 func TestTheInputOfAJobIsBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	p := args{"project": w.project}
 	four := strings.Repeat("🙂", 4000) // 16,000 bytes in 4,000 characters
@@ -110,6 +112,7 @@ func TestTheInputOfAJobIsBounded(t *testing.T) {
 //
 // Covers: EXE-35, NEG-17
 func TestJobsFromTheirStartToTheirEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process", func(c *Config) { c.Jobs = 1 })
 	s := w.work(args{})
 	p := args{"project": w.project, "session_id": s.SessionID}
@@ -195,6 +198,7 @@ func (w *world) checkEnds(id event.SessionID, want map[event.ExecutionID][2]stri
 //
 // Covers: EXE-38, EXE-39
 func TestJobsOfAKilledServer(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0", "--durability", "process", "--max-concurrent-jobs", "1")
 	win, id := begin(t, c)
@@ -260,6 +264,7 @@ func callWindow[Out any](t *testing.T, w *window, tool string, a args) Out {
 //
 // Covers: EXE-11, SSH-01, NEG-18
 func TestJobsOnANamedResource(t *testing.T) {
+	t.Parallel()
 	r := newRemoteWorld(t)
 	there := t.TempDir()
 	s := r.on(args{"resource": "build", "default_cwd": there, "default_shell": "bash"})
@@ -301,6 +306,7 @@ func TestJobsOnANamedResource(t *testing.T) {
 //
 // Covers: EXE-38
 func TestManyJobs(t *testing.T) {
+	t.Parallel()
 	n := 80
 	if os.Getenv("WEBCODEX_SOAK") != "" {
 		n = 1000

@@ -152,6 +152,7 @@ func free(t *testing.T, dir string) {
 //
 // Covers: EVT-08, EVT-11, EVT-30, MSG-27, RES-20
 func TestAKillBetweenTheEndsOfTwoSessions(t *testing.T) {
+	t.Parallel()
 	soak := os.Getenv("WEBCODEX_SOAK") != ""
 	base := t.TempDir()
 	for what, d := range twice {

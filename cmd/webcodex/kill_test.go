@@ -23,7 +23,7 @@ import (
 // Size of the kill test: rounds in CI and in a soak, clients at once, and how many answers a
 // round waits for before the server is killed.
 const (
-	killRounds     = 20
+	killRounds     = 6
 	killRoundsSoak = 200
 	killClients    = 8
 	killAnswers    = 24
@@ -38,6 +38,7 @@ const (
 //
 // Covers: EXE-38, EVT-07, EVT-19, EVT-21, RES-21
 func TestKilledServerLosesNothing(t *testing.T) {
+	t.Parallel()
 	// In soak there are more than the 50 that are asked for.
 	rounds := killRounds
 	if os.Getenv("WEBCODEX_SOAK") != "" {

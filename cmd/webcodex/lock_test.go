@@ -13,6 +13,7 @@ import (
 // given a running server, when somebody removes its lock file and its control socket, then no
 // other process writes to its log: the refusal says that a process has the directory. What the server acknowledged stays.
 func TestLockFileRemovedUnderAServer(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
 	w, id := begin(t, c)

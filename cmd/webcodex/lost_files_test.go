@@ -19,6 +19,7 @@ import (
 //
 // Covers: EXE-38
 func TestLostFilesBesideTheLogAreTold(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
 	_, id := begin(t, c)
@@ -83,6 +84,7 @@ func filesOf(t *testing.T, text string) map[string]string {
 // Damage in an old block of a running server: the caller hears log_damaged and what to do, the
 // server goes on to answer and says why it takes no work, and no later start serves the log.
 func TestDamageReachesTheCaller(t *testing.T) {
+	t.Parallel()
 	data := closedLog(t, 40)
 	repo := scratchRepo(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0", "--log-max-bytes", "64MiB")

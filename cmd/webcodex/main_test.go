@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"strings"
@@ -24,7 +25,14 @@ func TestMain(m *testing.M) {
 // scripts for their next life, and test binaries the directory of their other names.
 type tidy struct{ m *testing.M }
 
-func (t tidy) Run() int { return leak.Main(t.m, "webcodex-scripts-", "testscript-main") }
+func (t tidy) Run() int {
+	flag.Parse()
+	// Most of them wait for processes, syncs and limits much more than they work.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	return leak.Main(t.m, "webcodex-scripts-", "testscript-main")
+}
 
 // raceOptions makes a process with the race detector end at once: it sleeps a second else, and
 // the tests start many.

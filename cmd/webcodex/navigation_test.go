@@ -15,6 +15,7 @@ import (
 //
 // Covers: STA-13
 func TestNavigatesThroughAHost(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("WEBCODEX_GOPLS") == "" {
 		if _, err := exec.LookPath("gopls"); err != nil {
 			t.Skip("gopls is not installed")

@@ -72,6 +72,7 @@ func TestHistoryWithoutAServerTellsTheConfiguredPolicy(t *testing.T) {
 // given a log whose times stepped, then doctor warns with and without a server until somebody
 // confirms the clock, and says how.
 func TestDoctorTellsOfAClockToConfirm(t *testing.T) {
+	t.Parallel()
 	repo, data := stopped(t)
 	o, err := openOffline(t.Context(), data)
 	if err != nil {

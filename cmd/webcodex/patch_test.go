@@ -16,6 +16,7 @@ import (
 //
 // Covers: EVT-07, NEG-23
 func TestPatchesEndToEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	p := args{"project": w.project, "session_id": s.SessionID}

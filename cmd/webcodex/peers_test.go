@@ -67,6 +67,7 @@ func (h *hostWindow) call(tool string, a args) (out beside) {
 //
 // Covers: WIN-01, WIN-08, WIN-10, WIN-13, WIN-15, WIN-26, ACK-01, ACK-21
 func TestTwoWindowsOfAHostMeet(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	one, two := w.window(mcp.Modern, "v1/conversation-one"), w.window("2025-11-25", "v1/conversation-two")
 	start := args{"project": w.project, "instruction": "x"}
@@ -115,6 +116,7 @@ func TestTwoWindowsOfAHostMeet(t *testing.T) {
 //
 // Covers: WIN-14, WIN-16
 func TestWhatComesOnceIsNotSpentOnNobody(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{mcp.Modern, "2025-11-25"} {
 		w := newWorld(t, "process")
 		file := args{"project": w.project, "items": []args{{"path": "add.go"}}}
@@ -151,6 +153,7 @@ func TestWhatComesOnceIsNotSpentOnNobody(t *testing.T) {
 //
 // Covers: WIN-02, WIN-20
 func TestNoWindowIsAtRest(t *testing.T) {
+	t.Parallel()
 	const marker = "MARKER-window-7c1e"
 	w := newWorld(t, "always")
 	h := w.window(mcp.Modern, "v1/"+marker)
@@ -199,6 +202,7 @@ func TestNoWindowIsAtRest(t *testing.T) {
 //
 // Covers: WIN-16, WIN-18
 func TestWindowsOutliveWhatLeavesTheLog(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
 	dial := func(name string) *window {

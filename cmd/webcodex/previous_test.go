@@ -56,6 +56,7 @@ func unpack(t *testing.T, archive, dir string) {
 // A log that the program before state.db wrote opens, verifies, gives the answers that were
 // given then, and takes commits.
 func TestPreviousDirectoryGoesOn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)

@@ -137,6 +137,7 @@ func argsOf(t mcp.Tool, project, session string) args {
 //
 // Covers: AUTH-10, AUTH-18, LST-03
 func TestScopeMatrix(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	own := w.work(args{})
 	const nowhere = "agent:nobody:none"
@@ -183,6 +184,7 @@ func without(all []string, one string) (out []string) {
 //
 // Covers: AUTH-12
 func TestScopesAreShown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	p := w.admit(access.CreateIn{Kind: "user", Scopes: []string{"runtime:read"}})
 	type page struct {
@@ -214,6 +216,7 @@ func TestScopesAreShown(t *testing.T) {
 //
 // Covers: AUTH-08
 func TestNoWayAround(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	own := w.work(args{})
 	for _, tool := range mcp.Catalogue() {
@@ -235,6 +238,7 @@ func TestNoWayAround(t *testing.T) {
 //
 // Covers: AUTH-03, AUTH-11, AUTH-15, LST-03, LST-04
 func TestTwoUsersOnOneProject(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	a, b := w.admit(access.CreateIn{Kind: "user", Name: "Ada"}), w.admit(access.CreateIn{Kind: "user", Name: "Ada"})
 	sa, sb := a.work(w.project), b.work(w.project)
@@ -286,6 +290,7 @@ func TestTwoUsersOnOneProject(t *testing.T) {
 //
 // Covers: SES-07, AUTH-15
 func TestOneRefTwoCallers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	a, b, c := w.admit(access.CreateIn{Kind: "user"}), w.admit(access.CreateIn{Kind: "user"}), w.admit(access.CreateIn{Kind: "user"})
 	sa, sb := a.work(w.project), b.work(w.project)
@@ -305,6 +310,7 @@ func TestOneRefTwoCallers(t *testing.T) {
 //
 // Covers: AUTH-03, AUTH-13, AUTH-15
 func TestSharedKeyGroup(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	first := w.admit(access.CreateIn{Kind: "shared-key"})
 	second := w.admit(access.CreateIn{Kind: "shared-key", Group: string(first.issued.ID), Scopes: []string{"runtime:read", "project:read", "session:collaborate"}})
@@ -366,6 +372,7 @@ func TestSharedKeyGroup(t *testing.T) {
 //
 // Covers: AUTH-15
 func TestStatusTellsNobodyElse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	const marker = "ZebraMarkerName"
 	a := w.admit(access.CreateIn{Kind: "user", Name: marker})
@@ -406,6 +413,7 @@ func TestStatusTellsNobodyElse(t *testing.T) {
 //
 // Covers: AUTH-01, AUTH-02
 func TestNoIdentityIsStored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "always")
 	const marker = "ZebraMarkerName"
 	var secrets []string
@@ -459,6 +467,7 @@ func TestNoIdentityIsStored(t *testing.T) {
 
 // TestOwnerAfterForgery: a call whose arguments claim an identity is the caller's all the same.
 func TestOwnerAfterForgery(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	a := w.admit(access.CreateIn{Kind: "user"})
 	owner := w.srv.access.Principal().Actor

@@ -55,6 +55,7 @@ func (o owned) listed() (out []string) {
 // is unregistered nothing of it runs or is taken, its Sessions can be read, and it comes back as
 // the same Project.
 func TestHostsHaveProjectsBelowAllowedRoots(t *testing.T) {
+	t.Parallel()
 	o := openOwned(t, t.TempDir())
 	dir, link := filepath.Join(o.root, "a 'new' one"), filepath.Join(o.root, "link")
 	made := must[projects.RegisterOut](o.world, "create_project", with(o.at(dir), args{"git_init": true}))
@@ -119,6 +120,7 @@ func TestHostsHaveProjectsBelowAllowedRoots(t *testing.T) {
 //
 // Covers: AUTH-10, AUTH-11, AUTH-15, AUTH-19
 func TestPlacesOutsideThePolicyAreRefused(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	o := openOwned(t, base)
 	outside := filepath.Join(base, "outside")
@@ -167,6 +169,7 @@ func TestPlacesOutsideThePolicyAreRefused(t *testing.T) {
 // What hosts registered is served in the next life, what they unregistered is not; the owner's
 // file is followed meanwhile, and is said to where it is damaged.
 func TestRegisteredProjectsOutliveTheServer(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	var kept, gone string
 	t.Run("first", func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 //
 // Covers: EXE-38
 func TestACallIsRepeatedUnderItsKey(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	var first event.ExecutionID
 	var project, session string

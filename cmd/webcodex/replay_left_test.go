@@ -12,6 +12,7 @@ import (
 // then the answer says that they have left and from where on there is something, not that the
 // Session did not exist; as it was later it is told.
 func TestReplayAtWhatHasLeft(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
 	w, id := begin(t, c)

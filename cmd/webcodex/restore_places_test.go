@@ -11,6 +11,7 @@ import (
 // given a whole backup, when the data directory named for it lies in the backup or in one of its
 // Projects, or is a link, then nothing is made; beside them it is.
 func TestRestorePlaces(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	w := newWorld(t, "process")
 	w.work(args{})
@@ -67,6 +68,7 @@ func names(t *testing.T, dirs ...string) (out []string) {
 // given an empty directory that another account owns, then even root makes no backup there, and
 // leaves it as it was.
 func TestBackupIntoADirectoryOfAnotherAccount(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("a directory of another account needs root")
 	}

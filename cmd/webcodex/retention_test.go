@@ -27,6 +27,7 @@ func (p *person) body(tool string, a args) string {
 //
 // Covers: SES-12, SES-13, SES-33, SES-36, SES-37, SES-38, SES-39, LST-11
 func TestExpiredSessionsOverMCP(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process", func(c *Config) { c.RetainedSessions = 2 })
 	ada, bob := w.admit(access.CreateIn{Kind: "user", Name: "Ada"}), w.admit(access.CreateIn{Kind: "user", Name: "Bob"})
 	finish := func() session.WorkOut {

@@ -54,6 +54,7 @@ func resumed(t *testing.T, srv *child, project, ref string) (kind string, id eve
 //
 // Covers: SES-11, NEG-06
 func TestRefsOfAnotherHistoryLeadToNoOtherSession(t *testing.T) {
+	t.Parallel()
 	t.Run("restored", func(t *testing.T) {
 		w := newWorld(t, "process")
 		kept, copied, data := w.work(args{}), filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "data")

@@ -14,6 +14,7 @@ import (
 // A Runner says each state once and in words, its server's build where it is another, and that it
 // is ready only when the server knows that it listens.
 func TestRunnerNews(t *testing.T) {
+	t.Parallel()
 	said, ready := &strings.Builder{}, 0
 	n := &runnerNews{s: streams{err: said, out: io.Discard}, client: "a", build: "v1", first: func() error { ready++; return nil }}
 	ok := wire.HelloReply{OK: true, Build: "v2", Protocol: wire.Protocol}

@@ -38,6 +38,7 @@ func pair(t *testing.T, cert, key string, serial int64) {
 // The operator's certificate is read again when it changes, and what was read goes on while a new
 // one is half written; files that are no pair are refused at the start.
 func TestCertificateOfTheOperator(t *testing.T) {
+	t.Parallel()
 	cert, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
 	pair(t, cert, key, 1)
 	c := RunnersConfig{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key}

@@ -18,6 +18,7 @@ import (
 
 // TestScripts runs the program as a person at the terminal does (testdata/script).
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {

@@ -22,6 +22,7 @@ var canonical = regexp.MustCompile(`^wc_sess_[0-9a-f]{32}$`)
 //
 // Covers: SES-05, SES-15, SES-54
 func TestSelectorsThatNameNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	totals, tail := w.srv.store.Totals(), w.observed(s.SessionID)
@@ -58,6 +59,7 @@ func TestSelectorsThatNameNothing(t *testing.T) {
 //
 // Covers: SES-03, SES-16, EVT-16
 func TestBothFormsOfASelector(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	if !strings.HasPrefix(s.SessionRef, "~s") {
@@ -135,6 +137,7 @@ func sessionIDs(t *testing.T, raw json.RawMessage) map[string]string {
 //
 // Covers: SES-56, STA-07
 func TestASessionWithoutAProjectSuppliesNone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	loose := must[session.StartOut](w, "start_session", args{"title": "notes"})
 	out := w.work(args{"session_id": string(loose.SessionID), "instruction": "think"})

@@ -62,6 +62,7 @@ func begin(t *testing.T, c *child) (*window, event.SessionID) {
 // A signal lets the call in flight come to its end: it is answered, recorded, and the process
 // ends with status 0.
 func TestSignalLetsCallsEnd(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
 	w, id := begin(t, c)
@@ -95,6 +96,7 @@ func TestSignalLetsCallsEnd(t *testing.T) {
 
 // A server that nobody uses ends by itself, with status 0; one with a window attached stays.
 func TestIdleExit(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	const idle = 2 * time.Second
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0", "--idle-exit", idle.String())
@@ -120,6 +122,7 @@ func TestIdleExit(t *testing.T) {
 
 // Windows that start at the same moment without a server bring up one, and all use it.
 func TestRacingWindowsShareOneServer(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	const windows = 4
 	var wg sync.WaitGroup
@@ -177,6 +180,7 @@ func TestRacingWindowsShareOneServer(t *testing.T) {
 // Two that start at once on one data directory: one serves, the other joins it, ends with
 // status 0, and both are told the same.
 func TestRacingUps(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	var wg sync.WaitGroup
 	ups := make([]*child, 3)
@@ -217,6 +221,7 @@ func TestRacingUps(t *testing.T) {
 // Whoever sits on our port gets nothing: the server refuses to start, names the holder, and
 // no other port is taken silently.
 func TestSquatterGetsNothing(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data)
 	addr := strings.TrimSuffix(strings.TrimPrefix(c.ready.MCPURL, "http://"), "/mcp")
@@ -266,6 +271,7 @@ func TestSquatterGetsNothing(t *testing.T) {
 // A call whose server dies in the middle is neither refused nor done for all its caller knows:
 // exit status 3, and where to look.
 func TestCallWhoseServerDies(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	c := up1(t, repo, data, "--listen", "127.0.0.1:0")
 	var errOut bytes.Buffer
@@ -286,6 +292,7 @@ func TestCallWhoseServerDies(t *testing.T) {
 }
 
 func TestClosedText(t *testing.T) {
+	t.Parallel()
 	for want, n := range map[string]call.Recovered{
 		"": {}, "1 call": {Calls: 1}, "2 Jobs": {Jobs: 2}, "2 calls and 1 Job": {Calls: 2, Jobs: 1},
 	} {

@@ -40,6 +40,7 @@ func (w *world) in(at args, command string) string {
 // spent; of all that the log keeps the life alone.
 // Covers: SHL-01, SHL-04, SHL-13, SHL-18, SHL-29, SHL-31
 func TestThePersistentShellOfASession(t *testing.T) {
+	t.Parallel()
 	var tools []string
 	for _, tool := range mcp.Catalogue() {
 		if strings.Contains(tool.Spec.Name, "session_shell") {
@@ -114,6 +115,7 @@ func TestThePersistentShellOfASession(t *testing.T) {
 // stays where it was opened, whatever the Session says later.
 // Covers: SHL-07, SHL-12, EXE-13
 func TestWhereAShellIsOpened(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	for _, d := range []string{"call", "session"} {
 		if err := os.Mkdir(filepath.Join(w.repo, d), 0o755); err != nil {
@@ -161,6 +163,7 @@ func TestWhereAShellIsOpened(t *testing.T) {
 // A read-only Session opens and runs nothing; what is open from before can be looked at and closed.
 // Covers: SHL-06, SHL-17
 func TestAReadOnlySessionClosesItsShell(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	_, at := w.opened(s, args{})
@@ -188,6 +191,7 @@ func TestAReadOnlySessionClosesItsShell(t *testing.T) {
 // An id is for its Session and its Project, and for whoever may use them now.
 // Covers: SHL-14, SHL-15
 func TestAShellIsOfItsSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s, other := w.work(args{}), w.work(args{})
 	_, at := w.opened(s, args{})
@@ -236,6 +240,7 @@ func TestAShellIsOfItsSession(t *testing.T) {
 // Bounds are refused before anything is sent, at one past each.
 // Covers: SHL-22, SHL-30
 func TestBoundsOfAShellCommand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	_, at := w.opened(s, args{})
@@ -273,6 +278,7 @@ func TestBoundsOfAShellCommand(t *testing.T) {
 // both the command and the shell before it is answered.
 // Covers: SHL-19, SHL-20, SHL-21
 func TestAClosedSessionEndsItsShell(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	_, at := w.opened(s, args{})
@@ -328,6 +334,7 @@ func TestAClosedSessionEndsItsShell(t *testing.T) {
 // After a restart a shell is lost, and is told so; nothing is taken up again.
 // Covers: SHL-27
 func TestAShellDoesNotOutliveTheServer(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	var s session.WorkOut
 	var at, closed args

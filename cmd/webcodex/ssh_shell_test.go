@@ -20,6 +20,7 @@ import (
 // first shell that was named, on the connection that its other commands have.
 // Covers: EXE-12, SHL-05, SHL-09, SSH-17
 func TestThePersistentShellOfANamedResource(t *testing.T) {
+	t.Parallel()
 	r := newRemoteWorld(t)
 	there := t.TempDir()
 	dirs := map[string]string{}
@@ -76,6 +77,7 @@ func TestThePersistentShellOfANamedResource(t *testing.T) {
 
 // The Runner of this process can keep shells, here and on resources.
 func TestCapabilitiesOfShells(t *testing.T) {
+	t.Parallel()
 	r := newWorld(t, "process")
 	has := r.srv.fleet.Runners()[0].Capabilities
 	for _, op := range []wire.Op{wire.OpSSHShell, wire.OpShellOpen, wire.OpShellOpenSSH} {
@@ -89,6 +91,7 @@ func TestCapabilitiesOfShells(t *testing.T) {
 // Closing the Session closes the shell there.
 // Covers: SHL-16, SHL-17, SHL-19, SSH-16
 func TestAChangedResourceMakesItsShellStale(t *testing.T) {
+	t.Parallel()
 	r := newRemoteWorld(t)
 	r.settings(r.resource("build", ""), r.resource("other", ""))
 	s, o, local := r.on(args{"resource": "build"}), r.on(args{"resource": "other"}), r.on(args{})
@@ -135,6 +138,7 @@ func TestAChangedResourceMakesItsShellStale(t *testing.T) {
 // has an unknown outcome.
 // Covers: SHL-26
 func TestARemoteShellWhoseConnectionBreaks(t *testing.T) {
+	t.Parallel()
 	r := newRemoteWorld(t)
 	s := r.on(args{"resource": "build"})
 	at := with(s, args{"shell_id": must[shell.View](r.world, "open_session_shell", s).ShellID})

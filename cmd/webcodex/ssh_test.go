@@ -66,6 +66,7 @@ func (r *remoteWorld) on(context args) args {
 // without the Session runs here.
 // Covers: EXE-04, EXE-07, EXE-10, EXE-17, EXE-23, SSH-11, NEG-18
 func TestShellCommandsRunOnTheNamedResource(t *testing.T) {
+	t.Parallel()
 	r := newRemoteWorld(t)
 	there := t.TempDir()
 	dirs := map[string]string{}
@@ -113,6 +114,7 @@ func TestShellCommandsRunOnTheNamedResource(t *testing.T) {
 // What cannot be reached is told before anything starts, and nothing runs here in its place.
 // Covers: SSH-08, SSH-12, NEG-18
 func TestAResourceThatCannotBeUsedStartsNothing(t *testing.T) {
+	t.Parallel()
 	r := newRemoteWorld(t)
 	s := r.on(args{"resource": "build"})
 	touch := with(s, args{"command": "touch " + r.repo + "/mark"})
@@ -146,6 +148,7 @@ func TestAResourceThatCannotBeUsedStartsNothing(t *testing.T) {
 // Session; the command ran once, and the next one dials anew.
 // Covers: SSH-09, NEG-19
 func TestAResourceThatDiesInTheMiddleIsUnknown(t *testing.T) {
+	t.Parallel()
 	r := newRemoteWorld(t)
 	s := r.on(args{"resource": "build"})
 	once := filepath.Join(r.keys, "once")
@@ -178,6 +181,7 @@ func TestAResourceThatDiesInTheMiddleIsUnknown(t *testing.T) {
 // A command that outlives its answer is a Job like any other: it can be watched and stopped, and
 // its limit says that nobody knows what lives on there.
 func TestRemoteCommandsBecomeJobs(t *testing.T) {
+	t.Parallel()
 	r := newRemoteWorld(t)
 	s := r.on(args{"resource": "build"})
 	gate := filepath.Join(r.keys, "gate")
@@ -227,6 +231,7 @@ func TestRemoteCommandsBecomeJobs(t *testing.T) {
 // in an answer or in what the server says tells of hosts, keys or files, nor of the command.
 // Covers: SSH-10, NEG-22, EXE-26
 func TestNothingOfAResourceIsAtRest(t *testing.T) {
+	t.Parallel()
 	r := newRemoteWorld(t)
 	s := r.on(args{"resource": "build"})
 	texts := ""

@@ -7,6 +7,7 @@ import "testing"
 //
 // Covers: SES-46
 func TestStoppedServerLosesNothing(t *testing.T) {
+	t.Parallel()
 	h := newKillTest(t)
 	h.end = func() {
 		if err := h.server.stop(); err != nil {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestFlagsStandAnywhere(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		args []string
 		json bool
@@ -39,6 +40,7 @@ func TestFlagsStandAnywhere(t *testing.T) {
 
 // A Project root and the data directory never lie in one another, by any path.
 func TestProjectAndDataKeepApart(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	for _, d := range []string{"repo/sub", "repository", "data/inner"} {
 		if err := os.MkdirAll(filepath.Join(base, d), 0o700); err != nil {
@@ -71,6 +73,7 @@ func TestProjectAndDataKeepApart(t *testing.T) {
 }
 
 func TestListenTakesLoopbackOnly(t *testing.T) {
+	t.Parallel()
 	for _, ok := range []string{"127.0.0.1:0", "localhost:8787", ":0", "[::1]:1", "127.8.8.8:80"} {
 		if _, err := loopback(ok); err != nil {
 			t.Errorf("%s: %v", ok, err)
@@ -86,6 +89,7 @@ func TestListenTakesLoopbackOnly(t *testing.T) {
 // The token stands in the ready block only where it was asked for, never in a snippet or a
 // URL; the JSON is one line of six members.
 func TestReadyBlock(t *testing.T) {
+	t.Parallel()
 	r := ready{Ready: true, MCPURL: "http://127.0.0.1:8787/mcp", Token: "wcx_secret", Project: "agent:c:p", DataDir: "/d", PID: 7,
 		tokenFile: "/it's here/token", durable: "always"}
 	for _, public := range []string{"", "https://name.example"} {
@@ -123,6 +127,7 @@ const hostileText = "a\x1b[2Jb\u009b31mc\u202ed\u200be\u2066f\x07g\rh\x00i"
 
 // Text of callers reaches a person's terminal without a character that acts on it.
 func TestHostileTextIsShownHarmless(t *testing.T) {
+	t.Parallel()
 	project := hostileText
 	view := session.Page{Total: 1, Sessions: []session.Row{{Title: hostileText, Project: &project, UpdatedAt: hostileText}}}
 	brief := session.Brief{}
@@ -179,6 +184,7 @@ func TestHostileTextIsShownHarmless(t *testing.T) {
 
 // JSON for programs says exactly what was meant, however it is escaped.
 func TestEscapedJSONIsTheSameText(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{hostileText, "plain <&>", "😀 \U000E0001 tag"} {
 		var b bytes.Buffer
 		if err := printJSON(&b, s); err != nil {
@@ -193,6 +199,7 @@ func TestEscapedJSONIsTheSameText(t *testing.T) {
 
 // So does a tool's output for a person.
 func TestPrintedOutputIsTheSameJSON(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{hostileText, "😀 \U000E0041 tag\nline"} {
 		res := toolResult{}
 		res.Success = true
@@ -210,6 +217,7 @@ func TestPrintedOutputIsTheSameJSON(t *testing.T) {
 
 // The completion scripts are valid where their shell is there, and know every command and flag.
 func TestCompletionKnowsAll(t *testing.T) {
+	t.Parallel()
 	for shell, check := range map[string][]string{"bash": {"bash", "-n"}, "zsh": {"zsh", "-n"}, "fish": {"fish", "--no-execute"}} {
 		var out, errOut bytes.Buffer
 		if code := runProgram(t.Context(), []string{"completion", shell}, nil, &out, &errOut); code != exitOK {
@@ -243,6 +251,7 @@ func TestCompletionKnowsAll(t *testing.T) {
 
 // A stream that ends early is an error, not a short history.
 func TestCutReplayIsAnError(t *testing.T) {
+	t.Parallel()
 	whole := `{"version":1,"hash":"a"}` + "\n" + `{"version":2,"prev":"a"}` + "\n" + `{"end":true}` + "\n"
 	for n := range len(whole) - 1 {
 		lines := 0
@@ -259,6 +268,7 @@ func TestCutReplayIsAnError(t *testing.T) {
 
 // What others may read or another account owns is refused; what is damaged is not replaced.
 func TestDataDirectoryIsOursAlone(t *testing.T) {
+	t.Parallel()
 	root, dir := t.TempDir(), filepath.Join(t.TempDir(), "data")
 	if err := makeDataDir(dir, root); err != nil {
 		t.Fatal(err)

@@ -48,6 +48,7 @@ func webcodexJSON[Out any](t *testing.T, args ...string) Out {
 // TestTokenCommand: create, list, rotate and revoke do the same with a server and without one,
 // and what was done without one holds for the next server.
 func TestTokenCommand(t *testing.T) {
+	t.Parallel()
 	repo, data := scratch(t)
 	connect := func(c *child, token string) error {
 		m, err := client.Connect(t.Context(), client.Options{URL: c.ready.MCPURL, Token: token})

@@ -115,6 +115,7 @@ func TestCargoTestEndToEnd(t *testing.T) {
 
 // The git tools over HTTP see an edit and put it back.
 func TestGitToolsEndToEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	p := args{"project": w.project}
 	if out := must[git.StatusOut](w, "get_git_status", p); !out.Clean || out.Branch != "main" {

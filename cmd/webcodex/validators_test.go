@@ -47,6 +47,7 @@ func passes(out validate.Output) string {
 //
 // Covers: EXE-14
 func TestNoValidatorRunsBesideAResource(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	away := w.work(args{"execution_context": args{"resource": "elsewhere"}})
 	for tool, a := range validators {
@@ -68,6 +69,7 @@ func TestNoValidatorRunsBesideAResource(t *testing.T) {
 //
 // Covers: VAL-01, VAL-15, VAL-17, VAL-23
 func TestRunValidationEndToEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	run := validating(w)
 	sh := func(parser, script string, extra args) (validate.Output, client.Result) {
@@ -117,6 +119,7 @@ func TestRunValidationEndToEnd(t *testing.T) {
 //
 // Covers: VAL-03, VAL-12
 func TestAValidationThatBecomesAJob(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	s := w.work(args{})
 	p := args{"project": w.project, "session_id": s.SessionID}
@@ -207,6 +210,7 @@ func TestInstalledValidatorsEndToEnd(t *testing.T) {
 
 // cargo check and cargo fmt on a real package.
 func TestCargoChecksEndToEnd(t *testing.T) {
+	t.Parallel()
 	needs(t, "cargo")
 	needs(t, "rustfmt")
 	w := newWorld(t, "process")

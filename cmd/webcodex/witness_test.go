@@ -72,6 +72,7 @@ func copyFiles(t *testing.T, from, to string) {
 // A log that is gone is no empty one: state.db has seen it, or the owner file, and verify,
 // doctor and a start say so. What proves it stays as it was.
 func TestVerifyAndDoctorMissALogThatIsGone(t *testing.T) {
+	t.Parallel()
 	for name, without := range map[string][]string{
 		"state.db tells":       {"log", "checkpoint.json", "ledger"},
 		"the owner tells":      {"log", "checkpoint.json", "ledger", "state.db", "state.db-wal", "state.db-shm"},
@@ -154,6 +155,7 @@ func damageIndexPage(t *testing.T, dir string) {
 // A state.db that is damaged, or said to be, is still the witness of the log's lost end: no
 // start and no repair goes on as if nothing were missing, however often they are tried.
 func TestADamagedReadModelIsStillAWitness(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(dir string){
 		"marked as spoiled":    func(dir string) { put(t, filepath.Join(dir, stateFile+"-spoiled"), "") },
 		"one page is damaged":  func(dir string) { damageIndexPage(t, dir) },
@@ -188,6 +190,7 @@ func TestADamagedReadModelIsStillAWitness(t *testing.T) {
 // A state.db that cannot even say where it stood holds up nobody, but that the log's end is
 // unproved is said, and the file is put aside, not removed.
 func TestAWitnessThatCannotSpeakIsSaidToBeOne(t *testing.T) {
+	t.Parallel()
 	dir := newWorld(t, "always").leftBehind(t)
 	put(t, filepath.Join(dir, stateFile), strings.Repeat("no database ", 1000))
 	for _, suffix := range []string{"-wal", "-shm"} { // the log of its writes may have all of it
@@ -212,6 +215,7 @@ func TestAWitnessThatCannotSpeakIsSaidToBeOne(t *testing.T) {
 
 // Blocks without a format file are named as damage that doctor mends.
 func TestDoctorWritesALostFormatAgain(t *testing.T) {
+	t.Parallel()
 	dir := goneLog(t, "format")
 	for _, command := range []string{"verify", "doctor"} {
 		if code, text := told(t, command, "--data", dir); code != exitFailed || !strings.Contains(text, "format_missing") {

@@ -27,6 +27,7 @@ func gitIn(t testing.TB, dir string, a ...string) string {
 // a restart too.
 // Covers: WTR-01, WTR-06, WTR-09, WTR-12, WTR-15
 func TestWorkInAWorktree(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	process := func(f *upFlags) { f.cfg.Durability = "process" }
 	var second session.WorkOut
@@ -81,6 +82,7 @@ func workInWorktree(t *testing.T, w *world) (session.WorkOut, string) {
 // What is refused makes nothing: no worktree, no Project, no Session.
 // Covers: WTR-07, WTR-11, WTR-13
 func TestWorktreeThatIsNotMade(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	mine := w.work(args{})
 	w.refused("work_on_project", args{"instruction": "x", "project": w.project, "session_id": mine.SessionID, "mode": "worktree"}, "session_project_mismatch", "session_id")
@@ -118,6 +120,7 @@ func TestWorktreeThatIsNotMade(t *testing.T) {
 // worktree it goes on and makes none, and refuses a base that has moved.
 // Covers: WTR-08, WTR-13
 func TestWorktreeByPath(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "process")
 	by := func(path string, extra ...args) args {
 		return with(args{"client_id": string(w.srv.settings.Client), "path": path, "mode": "worktree", "project": nil, "instruction": "x"}, extra...)
