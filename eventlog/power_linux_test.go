@@ -24,7 +24,8 @@ const (
 	shutdownNoFlush uint32 = 2
 )
 
-// fileSystems are those on which power is cut.
+// fileSystems are those on which power is cut: on the first in every case, on the others in those
+// that show what differs, and in soak in every one too.
 var fileSystems = []struct{ name, kind, options string }{
 	{"ext4", "ext4", ""},
 	{"ext4 noauto_da_alloc", "ext4", "noauto_da_alloc"},
@@ -164,14 +165,14 @@ func cutCases(size string, text, block int) []cutCase {
 // Covers: SES-47
 func TestPowerCutLosesNothing(t *testing.T) {
 	cases := append(cutCases("900 B", 250, 2700), cutCases("200 KB", 200<<10, 21)...)
-	for _, fs := range fileSystems {
+	for i, fs := range fileSystems {
 		t.Run(fs.name, func(t *testing.T) {
 			t.Parallel()
 			for _, mode := range []Durability{Always, Group} {
 				acked, lost := 0, 0
 				for _, c := range cases {
 					t.Run(fmt.Sprintf("%s, %s", mode, c.name), func(t *testing.T) {
-						if c.soak || mode == Always && c.lines > 3 {
+						if c.soak || mode == Always && c.lines > 3 || i > 0 && (c.part.Prune || c.part.Carry || c.part.Writers > 0) {
 							soak(t)
 						}
 						n, gone := cutPower(t, newDisk(t, fs.kind, fs.options), mode, c)

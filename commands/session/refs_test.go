@@ -66,6 +66,7 @@ func colleague() call.Principal {
 func TestOneRefPerPrincipalAndIncarnation(t *testing.T) {
 	e := calltest.New(t, nil)
 	w := start(e, args{"project": alpha})
+	time.Sleep(2 * time.Millisecond) // which is the newer is told by the millisecond
 	s := calltest.Must[session.StartOut](e, &session.StartSession, args{"project": alpha})
 	if w.SessionRef != "~s1" || s.SessionRef != "~s2" || w.ProjectRef != "~p1" || s.ProjectRef != "~p1" {
 		t.Fatalf("%+v %+v", w, s)
