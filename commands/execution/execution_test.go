@@ -145,6 +145,7 @@ func process(executable string, args ...string) wire.ProcessIn {
 }
 
 func TestRunsAProcessOverTheLink(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	res := w.run(w.execution(w.target(l), wire.OpShell, wire.ProcessIn{Command: "echo out; echo err >&2; exit 3", Shell: "sh"}, 10*time.Second))
@@ -158,6 +159,7 @@ func TestRunsAProcessOverTheLink(t *testing.T) {
 }
 
 func TestProjectsAndTargets(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	if got := w.fleet.Projects(); len(got) != 1 || !got[0].Connected || got[0].Ref.Project != l.project.ID || got[0].Git == nil || *got[0].Git {
@@ -187,6 +189,7 @@ func TestProjectsAndTargets(t *testing.T) {
 }
 
 func TestPromotionToAJobAndItsEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	x := w.execution(w.target(l), wire.OpShell, wire.ProcessIn{Command: "echo first; sleep 1; echo second", Shell: "sh"}, 30*time.Second)

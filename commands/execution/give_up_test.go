@@ -15,6 +15,7 @@ import (
 
 // A read that nobody waits for any more is ended where it is made, not only where it was asked for.
 func TestAReadIsGivenUpAtTheRunner(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r, err := runner.New(runner.Options{Dir: filepath.Join(w.dir, "runner"), Client: client, Build: "test"})
 	if err != nil {

@@ -55,6 +55,7 @@ func (w *world) waitRan(l *life, file string, n int) {
 
 // A Job is accepted at once, its grant waits for its slot, and a call that is waited for passes it.
 func TestAJobAnswersAtOnceAndClaimsLate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	to := w.target(l)
@@ -95,6 +96,7 @@ func TestAJobAnswersAtOnceAndClaimsLate(t *testing.T) {
 //
 // Covers: EXE-38, EXE-39
 func TestJobsOfALostServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	root := t.TempDir()
 	l := w.runner(root)
@@ -180,6 +182,7 @@ func TestJobsOfALostServer(t *testing.T) {
 //
 // Covers: EXE-38
 func TestTheLinkDropsUnderJobs(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 0, false)
 	to := n.aim()
 	ctx := context.Background()
@@ -214,6 +217,7 @@ func (n *network) setCut(cut bool) {
 //
 // Covers: EXE-39
 func TestAnOverdueJobIsUnknownUntilItIsProven(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, 0, false)
 	n.fleet.HurryProof(200 * time.Millisecond)
 	to := n.aim()

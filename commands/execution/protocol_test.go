@@ -26,6 +26,7 @@ func ran(l *life, file string) int { return countLines(filepath.Join(l.project.P
 
 // Nothing starts before the start is durable, and nothing at all when it cannot become so.
 func TestTheGrantWaitsForTheStart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	x := w.execution(w.target(l), wire.OpShell, mark("marker"), 10*time.Second)
@@ -59,6 +60,7 @@ func TestTheGrantWaitsForTheStart(t *testing.T) {
 }
 
 func TestCancelOnDone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	sleep := wire.ProcessIn{Shell: "sh", Command: "echo ran >>marker; exec sleep 60"}
@@ -116,6 +118,7 @@ func TestCancelOnDone(t *testing.T) {
 // A result is acknowledged when the call's finish is durable and not before; a late end is
 // told again until it could be recorded.
 func TestAcknowledgementFollowsTheLog(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	x := w.execution(w.target(l), wire.OpShell, mark("marker"), 10*time.Second)
@@ -169,6 +172,7 @@ func (w *world) until(id event.ExecutionID, s wire.JournalState) {
 
 // A Runner's messages count only where they match an open id, its client, instance and digest.
 func TestForgedMessagesCountForNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	forger, err := w.log.RunnerBus(client)
@@ -219,6 +223,7 @@ func TestForgedMessagesCountForNothing(t *testing.T) {
 
 // While a Runner lives no other takes its name; when it has gone another may.
 func TestSecondInstanceIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	second, err := runner.New(runner.Options{Dir: filepath.Join(w.dir, "second"), Client: client})
@@ -250,6 +255,7 @@ func TestSecondInstanceIsRefused(t *testing.T) {
 
 // A stopping Runner ends what runs and tells the ends before it goes.
 func TestAStoppingRunnerTellsTheEnds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	l := w.runner(t.TempDir())
 	x := w.execution(w.target(l), wire.OpShell, wire.ProcessIn{Shell: "sh", Command: "echo ran >marker; exec sleep 60"}, time.Minute)
@@ -271,6 +277,7 @@ func TestAStoppingRunnerTellsTheEnds(t *testing.T) {
 
 // Known Projects survive in the log's memory: without their Runner they are not unknown.
 func TestKnownProjectsWithoutRunner(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := event.ProjectRegistered{Project: event.ProjectRef{Client: "away", Project: "p-00000001"}, Name: "p", Root: "r"}
 	bus, err := w.log.ServerBus()

@@ -15,6 +15,7 @@ import (
 // A Runner that refuses an id which it was granted before cannot take the start back: the end
 // it tells is what counts, and the id is forgotten with it.
 func TestARefusalAfterTheGrantIsNoEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	bus, err := w.log.RunnerBus(client)
 	if err != nil {

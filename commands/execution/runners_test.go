@@ -46,6 +46,7 @@ func (w *world) says(hello wire.Hello) (offers *atomic.Int32) {
 //
 // Covers: SSH-02
 func TestNothingIsOfferedThatARunnerCannotDo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	offers := w.says(wire.Hello{Protocol: wire.Protocol, Capabilities: []string{string(wire.OpShell), "of_another_time"},
 		Projects: []wire.Project{{ID: "p-00000001", Name: "p", Root: strings.Repeat("a", 64)}}})
@@ -81,6 +82,7 @@ func TestNothingIsOfferedThatARunnerCannotDo(t *testing.T) {
 // A Runner in another protocol is refused, listed as such, and named as the reason why its
 // Projects cannot be worked on.
 func TestARunnerInAnotherProtocolIsNamed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.says(wire.Hello{Protocol: wire.Protocol + 1, Build: "webcodex 99", OS: "plan9"})
 	for end := time.Now().Add(10 * time.Second); len(w.fleet.KnownRunners()) == 0; time.Sleep(5 * time.Millisecond) {

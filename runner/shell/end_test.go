@@ -19,6 +19,7 @@ import (
 // a command has.
 // Covers: SHL-23
 func TestOutputCannotForgeTheEnd(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *world, o *opened) {
 		frame := strings.Repeat("0123456789abcdef", 2) + " 0\n"
 		forge := "f=" + Quote(frame) + "\n" + `i=0; while [ $i -lt 300 ]; do printf '%s' "$f"; printf '%s' "$f" >&2; i=$((i+1)); done
@@ -45,6 +46,7 @@ func tail(s string) string { return s[max(0, len(s)-100):] }
 // not the frame that was asked for is damage.
 // Covers: SHL-19, SHL-23, SHL-26
 func TestADamagedControlChannelEndsTheShell(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
@@ -76,6 +78,7 @@ func (o *opened) refused(want fault.Kind) {
 // next: it goes on, unheard.
 // Covers: SHL-24
 func TestOutputEndsWhereTheCommandEnds(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *world, o *opened) {
 		o.prints(`while :; do echo LEAK; echo LEAK >&2; done & echo $! >pid`)
 		pid := strings.TrimSpace(o.prints("cat pid"))
@@ -104,6 +107,7 @@ func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
 // Each stream is bounded for itself, and says what it left away.
 // Covers: SHL-22
 func TestStreamsAreBoundedApart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	o := w.open(wire.ShellOpenIn{})
 	for _, c := range []struct {
@@ -142,6 +146,7 @@ func full(of string) *proc.Tail {
 // the background goes on too.
 // Covers: SHL-25
 func TestAShellSurvivesATimeLimit(t *testing.T) {
+	t.Parallel()
 	eachWith(t, Options{patient: 20 * time.Second}, func(t *testing.T, w *world, o *opened) {
 		background := lastLine(strings.TrimSpace(o.prints("keep=yes; sleep 60 & echo $!")))
 		for _, c := range []string{"echo begun; sleep 60; echo no", "echo begun; while :; do sleep 0.05; done", "echo begun; while :; do :; done",

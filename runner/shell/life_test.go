@@ -36,6 +36,7 @@ func (o *opened) refusedOpen(want fault.Kind) {
 // A Session has one shell at a time, whoever opens; an ended one never comes back under its id.
 // Covers: SHL-02, SHL-14, SHL-18
 func TestOneShellForASession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	o := w.open(wire.ShellOpenIn{})
 	v, f := w.openLocal(context.Background(), w.p, wire.ShellOpenIn{Session: sessionA})
@@ -82,6 +83,7 @@ func TestOneShellForASession(t *testing.T) {
 // Of many that open at once one has its shell.
 // Covers: SHL-02
 func TestARaceOfOpensHasOneWinner(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	var won atomic.Int32
 	var done sync.WaitGroup
@@ -105,6 +107,7 @@ func TestARaceOfOpensHasOneWinner(t *testing.T) {
 // and none comes later.
 // Covers: SHL-19, SHL-20
 func TestAClosedSessionHasNoShell(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	for i := range 4 {
 		session := sessionN(i)
@@ -159,6 +162,7 @@ func (w *world) living() (out []*record) {
 // A second command while one runs is refused, and does nothing; the first one does not notice.
 // Covers: SHL-21
 func TestCommandsComeOneByOne(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	o := w.open(wire.ShellOpenIn{})
 	first := make(chan wire.ShellExecuteOut)
@@ -254,6 +258,7 @@ func TestEachTriggerReleasesTheShell(t *testing.T) {
 // exit ends the shell, and is told as that with its status.
 // Covers: SHL-31
 func TestExitEndsTheShell(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *world, o *opened) {
 		out, f := o.run("trap 'echo bye' EXIT; echo last; exit 3", 5*time.Second)
 		if f != nil || !out.Exited || out.Reset || !out.Completed || out.ExitCode == nil || *out.ExitCode != 3 || !strings.HasPrefix(out.Stdout.Text, "last\n") ||
@@ -278,6 +283,7 @@ func TestExitEndsTheShell(t *testing.T) {
 
 // A shell that ends while nothing runs in it is seen to have ended.
 func TestAnIdleShellThatDiesIsSeen(t *testing.T) {
+	t.Parallel()
 	o := newWorld(t, Options{}).open(wire.ShellOpenIn{})
 	o.prints("(sleep 0.2; kill -KILL $$) &")
 	if v := o.waitFor(wire.ShellExited); v.Reason != wire.ShellByExit {
@@ -290,6 +296,7 @@ func TestAnIdleShellThatDiesIsSeen(t *testing.T) {
 // A Runner has so many shells, and no more; use keeps one from being idle.
 // Covers: SHL-19
 func TestShellsAreBoundedInNumberAndTime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{Max: 2, Idle: 400 * time.Millisecond})
 	a := w.open(wire.ShellOpenIn{Session: sessionN(1)})
 	b := w.open(wire.ShellOpenIn{Session: sessionN(2)})
@@ -314,6 +321,7 @@ func TestShellsAreBoundedInNumberAndTime(t *testing.T) {
 // again.
 // Covers: SHL-27
 func TestShellsEndWithTheRunnersLife(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	o := w.open(wire.ShellOpenIn{})
 	pids := strings.Fields(o.prints(`sleep 64 >/dev/null & a=$!; setsid sleep 64 >/dev/null & echo; echo $$ $a $!`))

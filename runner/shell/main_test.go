@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -8,4 +9,11 @@ import (
 )
 
 // What the tests of this package start is gone when they are over.
-func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Most of them wait for limits and processes much more than they work.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	os.Exit(leak.Main(m))
+}

@@ -15,6 +15,7 @@ import (
 // A profile's environment and script are there from the first command on, and were applied once.
 // Covers: SHL-07, SHL-10, SHL-12
 func TestAProfileIsAppliedOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	bin := filepath.Join(t.TempDir(), "bin")
 	must(t, os.Mkdir(bin, 0o755))
@@ -54,6 +55,7 @@ projects = ["none-00000000"]
 // A script that does not come to its end leaves no shell.
 // Covers: SHL-10
 func TestAProfileThatDoesNotComeUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	for reason, script := range map[string]string{"shell_exited_during_initialization": "exit 4", "initialization_timeout": "sleep 66"} {
 		w.write("[shell]\nprofile = \"dev\"\n[shell.profiles.dev]\ninit_script = \"" + script + "\"\n")
@@ -73,6 +75,7 @@ func TestAProfileThatDoesNotComeUp(t *testing.T) {
 // Which shell and program a wish, a profile and a system lead to; what does not fit is refused.
 // Covers: SHL-03, SHL-08
 func TestDialects(t *testing.T) {
+	t.Parallel()
 	bash, power := profile{Dialect: "bash", Program: "/opt/bash"}, profile{Dialect: powershell, Program: "/opt/pwsh"}
 	for _, c := range []struct {
 		system, asked string
@@ -106,6 +109,7 @@ func TestDialects(t *testing.T) {
 // stays possible.
 // Covers: SHL-16, SHL-17
 func TestPolicyIsCheckedAgain(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(w *world)
 		want   fault.Kind
@@ -165,6 +169,7 @@ func TestPolicyIsCheckedAgain(t *testing.T) {
 
 // A directory that may not be one starts nothing, and takes no place.
 func TestACwdThatIsNone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	must(t, os.Symlink("/etc", filepath.Join(w.root, "out")))
 	must(t, os.WriteFile(filepath.Join(w.root, "file"), nil, 0o600))
@@ -178,6 +183,7 @@ func TestACwdThatIsNone(t *testing.T) {
 
 // The operator's file is read strictly.
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"[shell]\nprofile = \"x\"":                                                         "names none",
 		"[shell.profiles.\"a/b\"]":                                                         "a name is",

@@ -25,6 +25,7 @@ func eachWith(t *testing.T, options Options, test func(t *testing.T, w *world, o
 // A shell is one process that keeps what a process keeps, command for command.
 // Covers: SHL-02, SHL-03, SHL-11, SHL-28
 func TestAShellKeepsItsState(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *world, o *opened) {
 		if v := o.view; v.State != wire.ShellRunning || v.Cwd != "." || v.Executor != "local" || !v.ID.Valid() || v.Created == "" {
 			t.Errorf("%+v", v)
@@ -56,6 +57,7 @@ func TestAShellKeepsItsState(t *testing.T) {
 
 // Errors that would end a script end a command here, and nothing of it.
 func TestAnErrorEndsACommandAlone(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ *world, o *opened) {
 		o.prints("keep=yes")
 		for _, c := range []string{"if", "echo '", "echo ${zz?unset}", "readonly R=1; R=2", "set -u; echo $nope", ". /nonexistent/x", "no_such_command", "cd /nonexistent",
@@ -74,6 +76,7 @@ func TestAnErrorEndsACommandAlone(t *testing.T) {
 // the shell.
 // Covers: SHL-23
 func TestTextArrivesAsItIs(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, _ *world, o *opened) {
 		for _, text := range []string{"", "a b", `it's`, `\`, `\\n`, "!", "!!", `$HOME "x" ` + "`id`", "a\nb", "-n", "ü€𝄞", "'\"'\"'", "#", "%s%n", "\t", "~", "*", "\r", "\x01\x02", "\xff\xfe"} {
 			if got := o.prints("printf '%s|' " + Quote(text)); text != "\xff\xfe" && got != text+"|" {

@@ -33,6 +33,7 @@ func (r *Resources) connectionsHeld() int {
 // many ask at once; nothing else shares it. A resource is used under a Session alone.
 // Covers: SSH-03, SSH-11
 func TestConnectionBelongsToItsTriple(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	w.write(w.resource("build", ""), w.resource("twin", ""))
 	var all sync.WaitGroup
@@ -64,6 +65,7 @@ func TestConnectionBelongsToItsTriple(t *testing.T) {
 // A resource that is gone fails before anything starts, and its connections end.
 // Covers: SSH-06, SSH-08
 func TestSettingsChangeWhileACommandRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	w.write(w.resource("build", ""), w.resource("other", ""))
 	type end struct {
@@ -109,6 +111,7 @@ func TestSettingsChangeWhileACommandRuns(t *testing.T) {
 // command's outcome is unknown.
 // Covers: SSH-13, SSH-09
 func TestIdleAndDeadConnectionsEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{Idle: 300 * time.Millisecond, Keepalive: 250 * time.Millisecond})
 	w.prints("true")
 	w.prints("sleep 0.6; true") // longer than the idle time, which does not count while it runs
@@ -135,6 +138,7 @@ func TestIdleAndDeadConnectionsEnd(t *testing.T) {
 
 // A host that holds everything back cannot keep a command beyond its limit.
 func TestHeldLinkEndsAtTheLimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	c, f := w.r.Open(context.Background(), sessionA, "build")
 	if f != nil {
@@ -154,6 +158,7 @@ func TestHeldLinkEndsAtTheLimit(t *testing.T) {
 
 // After Close nothing is opened and nothing stays.
 func TestCloseEndsEverything(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	w.prints("true")
 	w.r.Close()

@@ -16,6 +16,7 @@ import (
 // A command's text arrives as it is, in the shell that was asked for; its streams, its status
 // and its signal come back apart.
 func TestCommandRunsOnTheResource(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	texts := []string{"", "a b", `it's`, `\`, `\\n`, "!", `$HOME "x" ` + "`id`", "a\nb", "-n", "ü€𝄞", "'\"'\"'", "#", "%s%n", "\t", "~", "*"}
 	for _, text := range texts {
@@ -62,6 +63,7 @@ func bothWays(t *testing.T, test func(t *testing.T, w *world)) {
 // Two commands share a connection and nothing else: each has a channel and a shell of its own.
 // Covers: SSH-01, SSH-04, SSH-05, EXE-16
 func TestNothingOfAShellSurvives(t *testing.T) {
+	t.Parallel()
 	for _, single := range []bool{false, true} {
 		w := newWorld(t, Options{Single: single})
 		before := w.prints("pwd; umask; echo $$")
@@ -125,6 +127,7 @@ func remoteDirectory(t *testing.T, w *world) {
 
 // A shell that is not there is said before anything begins.
 func TestRemoteShellIsMissing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	c, f := w.r.Open(context.Background(), sessionA, "build")
 	if f != nil {
@@ -141,6 +144,7 @@ func TestRemoteShellIsMissing(t *testing.T) {
 // sent again, and the next command makes a connection of its own.
 // Covers: SSH-09, SSH-04, NEG-19
 func TestConnectionBreaksInTheMiddle(t *testing.T) {
+	t.Parallel()
 	for name, body := range map[string]string{
 		"link is cut":      "sleep 2",
 		"single host dies": "sleep 0.5; kill -9 $PPID; sleep 2",
@@ -184,6 +188,7 @@ func TestConnectionBreaksInTheMiddle(t *testing.T) {
 
 // A kept connection that died without a word is replaced before the command is sent.
 func TestDeadConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	for range 5 {
 		w.prints("true")
@@ -242,6 +247,7 @@ func limitAndCancel(t *testing.T, w *world) {
 // Output is bounded and counted whole, also what was on its way when the command ended; what
 // looks like the starter's line is output.
 func TestOutputIsBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	out, f := w.run("head -c 30000000 /dev/zero | tr '\\0' x; echo end; echo e >&2")
 	if f != nil || out.Stdout.Bytes != 30_000_004 || !out.Stdout.Truncated || !strings.HasSuffix(out.Stdout.Text, "xend\n") ||
@@ -260,6 +266,7 @@ func TestOutputIsBounded(t *testing.T) {
 // What a command leaves in the background holds its output: the answer does not wait for it,
 // and says that something may be alive.
 func TestBackgroundIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	began := time.Now()
 	out, f := w.run("sleep 60 & echo $!")

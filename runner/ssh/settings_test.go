@@ -15,6 +15,7 @@ const someone = "host = \"h.example\"\nuser = \"u\"\nagent = true\n"
 // A name is what EXE-04 allows; each bound holds at its value and not one past it.
 // Covers: EXE-04
 func TestNamesAndDirectories(t *testing.T) {
+	t.Parallel()
 	for name, ok := range map[string]bool{
 		"a": true, "build-1_x.y": true, strings.Repeat("n", 80): true, strings.Repeat("n", 81): false,
 		"": false, "a..b": false, "a/b": false, "ä": false, "a b": false, "a\n": false, ".": true,
@@ -30,6 +31,7 @@ func TestNamesAndDirectories(t *testing.T) {
 
 // What the operator wrote is taken whole or not at all, and a key that is none is an error.
 func TestSettingsAreStrict(t *testing.T) {
+	t.Parallel()
 	table := func(name, body string) string { return "[ssh.resources." + name + "]\n" + body }
 	many := ""
 	for i := range maxResources + 1 {
@@ -85,6 +87,7 @@ func TestSettingsAreStrict(t *testing.T) {
 // Settings that cannot be used refuse every resource, without a word of what they say; settings
 // that are not there have none.
 func TestUnusableSettings(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "ssh.toml")
 	r := New(Options{File: file, Home: dir})

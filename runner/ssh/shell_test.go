@@ -80,6 +80,7 @@ func each(t *testing.T, test func(t *testing.T, w *world, f far)) {
 // A shell on a resource keeps its state, like one here: sh or bash, whatever system the Runner has.
 // Covers: SHL-11, SHL-28, SSH-14
 func TestARemoteShellKeepsItsState(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *world, f far) {
 		dir := t.TempDir()
 		pid := f.prints("echo $$")
@@ -118,6 +119,7 @@ func TestARemoteShellKeepsItsState(t *testing.T) {
 // is not heard with the next.
 // Covers: SHL-22, SHL-23, SHL-24
 func TestRemoteOutputEndsWhereTheCommandEnds(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *world, f far) {
 		frame := strings.Repeat("0123456789abcdef", 2) + " 0 0 0 0 0\n"
 		r := f.run("f="+shell.Quote(frame)+`; for n in 1 2 3 4 5 6 7 8 9; do ( printf '%s' "$f" >&$n ) 2>/dev/null; done; echo last; (exit 5)`, 10*time.Second)
@@ -145,6 +147,7 @@ func TestRemoteOutputEndsWhereTheCommandEnds(t *testing.T) {
 // its shell with it, and everything that the shell had started.
 // Covers: SHL-25, SHL-26
 func TestARemoteShellAtALimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{patient: 2 * time.Second})
 	for _, dialect := range wire.Shells {
 		f := w.shell(shell.RemoteIn{Dialect: dialect})
@@ -191,6 +194,7 @@ func gone(t *testing.T, pids ...string) {
 // left on the resource: no process of its group, no file.
 // Covers: SHL-19, SHL-31
 func TestARemoteShellLeavesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	for name, end := range map[string]func(f far){
 		"closed idle": func(f far) { f.Close() },
@@ -258,6 +262,7 @@ func (w *world) waitMark() {
 // What cannot be opened is told before anything runs, and nothing falls back.
 // Covers: SHL-05, SHL-09
 func TestARemoteShellThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	there := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(there, "resource"), 0o700))
@@ -301,6 +306,7 @@ func TestARemoteShellThatCannotBeOpened(t *testing.T) {
 // Session's other commands have; another Session has another.
 // Covers: SSH-17
 func TestARemoteShellHasOneChannel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	w.prints("true")
 	f := w.shell(shell.RemoteIn{})

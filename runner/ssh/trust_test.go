@@ -47,6 +47,7 @@ func (w *world) refused(name string) *fault.Error {
 // is not known is not even called.
 // Covers: SSH-12
 func TestHostIsChecked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	stranger := writeKey(t, filepath.Join(w.dir, "stranger"), "ed25519", "")
 	strangerEC := writeKey(t, filepath.Join(w.dir, "stranger-ec"), "ecdsa", "")
@@ -91,6 +92,7 @@ func TestHostIsChecked(t *testing.T) {
 // changed.
 // Covers: SSH-12
 func TestOtherTypeOfKeyIsKnown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	other := sshtest.Start(t, filepath.Join(w.dir, "id.pub"), "ecdsa")
 	w.trust(other.Known(w.Keys["ed25519"]))
@@ -103,6 +105,7 @@ func TestOtherTypeOfKeyIsKnown(t *testing.T) {
 // Every reason why there is no key, or none that the host takes, has its word.
 // Covers: SSH-10
 func TestKeysOfTheRunner(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "agent")
 	w := newWorld(t, Options{AgentSocket: socket})
 	id := filepath.Join(w.dir, "id")
@@ -160,6 +163,7 @@ func serveAgent(t *testing.T, socket string, ring agent.Agent) {
 // On the way over another host each of the two is checked, and the refusal says which it was.
 // Covers: SSH-12
 func TestJumpHostIsCheckedToo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{})
 	bastion := sshtest.Start(t, filepath.Join(w.dir, "id.pub"))
 	stranger := writeKey(t, filepath.Join(w.dir, "stranger"), "ed25519", "")
@@ -196,6 +200,7 @@ func TestJumpHostIsCheckedToo(t *testing.T) {
 // Connecting, also to a host that says nothing, ends at its bound; a refused connection at once.
 // Covers: SSH-13
 func TestConnectingIsBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, Options{Connect: 300 * time.Millisecond})
 	w.Hold(true)
 	began := time.Now()
