@@ -222,7 +222,7 @@ func (c *Call) judge(ctx context.Context, op wire.Op, out Outcome, err error) (O
 }
 
 func unknownOutcome(op wire.Op) *fault.Error {
-	f := fault.New(fault.OutcomeUnknown, "the Runner could not be reached to tell how it ended; it is not repeated").
+	f := fault.New(fault.OutcomeUnknown, "it may have run, and nobody can tell how it ended; it is not repeated").
 		WithNext("look at what changed (get_git_status, read_files) before deciding to run it again")
 	f.ExecutionState, f.CommandStarted, f.StateChanged = string(event.OutcomeUnknown), true, op.ChangesFiles()
 	return f

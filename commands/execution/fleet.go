@@ -299,7 +299,7 @@ func (f *Fleet) Target(ref event.ProjectRef) (call.Target, error) {
 
 func unavailable() *fault.Error {
 	return fault.New(fault.RunnerUnavailable, "the Runner of this Project is not connected").
-		WithNext("start it with webcodex up in the Project's directory, then call again")
+		WithNext("start it again (webcodex up in the Project's directory, or webcodex runner on its own machine), then call again")
 }
 
 // Projects implements call.Fleet.
