@@ -18,7 +18,7 @@ import (
 // A detached Job goes on while server and Runner are away: the next life knows it under the same
 // id, follows it from the token of before, records its end once, and its key stands for it.
 //
-// Covers: EXE-38, EXE-27
+// Covers: EXE-38
 func TestADetachedJobOutlivesServerAndRunner(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

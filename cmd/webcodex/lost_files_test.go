@@ -17,7 +17,7 @@ import (
 // doctor tells before the start, the start itself tells, status does, the journal is kept under
 // another name, and what was open gets an unknown outcome.
 //
-// Covers: EXE-38
+// Covers: EXE-39
 func TestLostFilesBesideTheLogAreTold(t *testing.T) {
 	t.Parallel()
 	repo, data := scratch(t)

@@ -30,7 +30,7 @@ func (n *network) detached(t call.Target) *told {
 // The Runner's process is killed under running detached Jobs. They go on; its next life tells the
 // server that it has them in hand, and their real ends, each once.
 //
-// Covers: EXE-38, EXE-39
+// Covers: EXE-38
 func TestDetachedJobsOfAKilledRunner(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 0, false)

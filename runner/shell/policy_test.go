@@ -13,7 +13,7 @@ import (
 )
 
 // A profile's environment and script are there from the first command on, and were applied once.
-// Covers: SHL-07, SHL-10, SHL-12
+// Covers: SHL-10
 func TestAProfileIsAppliedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Options{})

@@ -23,7 +23,7 @@ func eachWith(t *testing.T, options Options, test func(t *testing.T, w *world, o
 }
 
 // A shell is one process that keeps what a process keeps, command for command.
-// Covers: SHL-02, SHL-03, SHL-11, SHL-28
+// Covers: SHL-03, SHL-11, SHL-28
 func TestAShellKeepsItsState(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world, o *opened) {
@@ -74,7 +74,6 @@ func TestAnErrorEndsACommandAlone(t *testing.T) {
 
 // What a text holds arrives as it is; a command that reads gets an end and cannot eat what is for
 // the shell.
-// Covers: SHL-23
 func TestTextArrivesAsItIs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, _ *world, o *opened) {

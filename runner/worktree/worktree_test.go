@@ -14,7 +14,7 @@ import (
 
 // A worktree is of exactly the commit that was meant, detached, beside its source, and a Project
 // that git and files can be used in; what the branch does afterwards is nothing to it.
-// Covers: WTR-04, WTR-05, WTR-09
+// Covers: WTR-04, WTR-05
 func TestWorktreeOfOneCommit(t *testing.T) {
 	g := newGround(t)
 	first := g.git("rev-parse", "HEAD")
@@ -228,7 +228,6 @@ func TestProvenance(t *testing.T) {
 }
 
 // A worktree comes back with its source, unless its Project was unregistered or it was removed.
-// Covers: WTR-15
 func TestWorktreesComeBack(t *testing.T) {
 	g := newGround(t)
 	kept, _ := g.made(wire.CreateWorktreeIn{Operation: op(1)})
