@@ -15,6 +15,7 @@ import (
 // not kept included; one whose files move under it says so, and one that does not ask tells
 // nothing. The journal keeps the binding and the time of the end.
 func TestARunIsBoundToItsFiles(t *testing.T) {
+	t.Parallel()
 	looks := 0
 	g := newRig(t, func(o *Options) {
 		o.Tree = func(_ context.Context, root *os.Root) event.Binding {

@@ -24,6 +24,7 @@ import (
 //
 // Covers: EXE-38
 func TestAJournalLearnsOfDetachedJobs(t *testing.T) {
+	t.Parallel()
 	for name, restored := range map[string]bool{"deleted": false, "restored": true} {
 		t.Run(name, func(t *testing.T) {
 			g := newRig(t, detaching)
@@ -88,6 +89,7 @@ func detachVictim(dir, root string) {
 //
 // Covers: EXE-38
 func TestAKilledRunnersDetachedJobs(t *testing.T) {
+	t.Parallel()
 	rounds := 6
 	if os.Getenv("WEBCODEX_SOAK") != "" {
 		rounds = 200
@@ -190,6 +192,7 @@ func afterPowerCut(t *testing.T, dir string) {
 //
 // Covers: EXE-38
 func TestADetachedJobAfterAPowerCut(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		ended, deleted bool
 		want           wire.JournalState
@@ -256,6 +259,7 @@ func TestADetachedJobAfterAPowerCut(t *testing.T) {
 // Another version of the program finds the Job: an older record that says more than it knows is
 // understood, a later one is left alone, with all that lives, and the Job is called lost.
 func TestARecordOfAnotherVersion(t *testing.T) {
+	t.Parallel()
 	for version, want := range map[int]wire.JournalState{supervise.Version: wire.JRunning, supervise.Version + 1: wire.JLost} {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
 			g := newRig(t, detaching)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -74,6 +75,7 @@ func gone(t *testing.T, pid int) {
 //
 // Covers: EXE-38
 func TestADetachedJobOutlivesItsRunner(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, detaching)
 	o := g.detached("echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 3", time.Minute)
 	if reply := g.offer(g.link, o); !reply.Accepted {
@@ -119,9 +121,8 @@ func TestADetachedJobOutlivesItsRunner(t *testing.T) {
 }
 
 // What ended while no Runner lived is told by the next one.
-//
-// Covers: EXE-38
 func TestADetachedJobEndsWhileNobodyLooks(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, detaching)
 	o := g.detached("echo $$ >pid; while [ ! -e go ]; do sleep 0.02; done; echo said", time.Minute)
 	g.offer(g.link, o)
@@ -148,6 +149,7 @@ func TestADetachedJobEndsWhileNobodyLooks(t *testing.T) {
 // A Job is ended when it is asked for, in the life that started it and in the next, and at its
 // limit; nothing of it is left.
 func TestADetachedJobIsEnded(t *testing.T) {
+	t.Parallel()
 	for name, adopt := range map[string]bool{"its life": false, "the next": true} {
 		t.Run(name, func(t *testing.T) {
 			g := newRig(t, detaching)
@@ -182,8 +184,9 @@ func TestADetachedJobIsEnded(t *testing.T) {
 // Where the supervisor itself is killed the Job is lost, and what it left behind is ended: by the
 // life that sees it, or by the next.
 //
-// Covers: EXE-38
+// Covers: EXE-39
 func TestAKilledSupervisorLosesItsJob(t *testing.T) {
+	t.Parallel()
 	for name, away := range map[string]bool{"a Runner looks": false, "nobody looks": true} {
 		t.Run(name, func(t *testing.T) {
 			g := newRig(t, detaching)
@@ -221,6 +224,7 @@ func TestAKilledSupervisorLosesItsJob(t *testing.T) {
 
 // Nothing was started where nothing could be, and the id proves it.
 func TestADetachedJobThatCannotStart(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, detaching)
 	o := g.make(wire.OpDetached, wire.ProcessIn{Executable: "no-such-program"})
 	o.Bounds.Job = true
@@ -240,7 +244,9 @@ func TestADetachedJobThatCannotStart(t *testing.T) {
 // Directories of Jobs are bounded by number and age; one of a Job that lives, or whose end nobody
 // has acknowledged, stays.
 func TestDirectoriesOfJobsAreBounded(t *testing.T) {
-	g := newRig(t, detaching)
+	t.Parallel()
+	var later atomic.Int64
+	g := newRig(t, detaching, func(o *Options) { o.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) } })
 	first := g.detached("true", time.Minute)
 	g.do(first)
 	g.until(first.ID, wire.JSettled)
@@ -255,7 +261,7 @@ func TestDirectoriesOfJobsAreBounded(t *testing.T) {
 	if !there(first.ID) || !there(living.ID) {
 		t.Fatal("a young directory was removed")
 	}
-	g.o.Now = func() time.Time { return time.Now().Add(keptJobAge + time.Hour) }
+	later.Store(int64(keptJobAge + time.Hour))
 	g.tidyJobs()
 	if there(first.ID) || !there(living.ID) {
 		t.Errorf("the old one is there: %v, the living one: %v", there(first.ID), there(living.ID))

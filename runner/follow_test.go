@@ -13,6 +13,7 @@ import (
 // not, that a part was lost: no character is cut by the border of a read, nothing is told twice, and
 // the counts are exact, whatever is printed.
 func TestAFollowerSeesWhatWasPrinted(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		command string
 		bytes   int64

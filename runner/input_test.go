@@ -32,6 +32,7 @@ func (g *rig) printed(op wire.Op, in wire.ProcessIn) string {
 //
 // Covers: EXE-19, EXE-22, EXE-37
 func TestInputsAtTheirBounds(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	if err := os.WriteFile(g.path("p"), []byte("#!/bin/sh\nprintf %s $#\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -72,6 +73,7 @@ func TestInputsAtTheirBounds(t *testing.T) {
 // An executable is a bare name in PATH or a path, which counts from the working directory. What
 // is no program is refused with its reason, at once, and nothing has happened.
 func TestExecutables(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	outside := t.TempDir()
 	program := []byte("#!/bin/sh\nprintf '%s' \"$0\"\n")
@@ -181,6 +183,7 @@ func TestInterpretersThatAreNotThere(t *testing.T) {
 // Texts arrive byte for byte: nothing is quoted, split, trimmed or taken for an option, and what
 // the shell cannot read is the shell's failure, at once.
 func TestTextsArriveAsTheyAre(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	odd := []string{"--help", "-c", "--", "", " ", "a\rb", "a\nb", "$(id)", "`id`", "'", `"`, `\`, "*", "~", "é\u0301", "\ufeff", "\x1b[2J", "%s", "a;b", "&"}
 	want := strings.Join(odd, "|") + "|"
@@ -226,6 +229,7 @@ func TestTextsArriveAsTheyAre(t *testing.T) {
 // While a directory is swapped against a link that leads out, again and again, a command runs in
 // the Project or not at all.
 func TestASwappedDirectoryLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("a child is put into an opened directory by its path there")
 	}

@@ -13,6 +13,7 @@ import (
 
 // A shortening that fails leaves the journal as it was, and is not tried again at every step.
 func TestAShorteningThatFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := reopen(t, dir)
 	j.keep = 5
@@ -49,6 +50,7 @@ func TestAShorteningThatFails(t *testing.T) {
 // The server asks about an id that was forgotten: the answer is absence in another generation
 // than the one in force at the offer, which the server is told of at once.
 func TestAForgottenIDProvesNothing(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.journal.keep = 1
 	hellos := make(chan string, 100)
@@ -83,6 +85,7 @@ func TestAForgottenIDProvesNothing(t *testing.T) {
 // Ends that the server does not acknowledge are all kept, so beyond their bound nothing new is
 // taken; the next acknowledgement makes room.
 func TestUnacknowledgedEndsAreBounded(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	for i := range maxUnsettled {
 		mustLead(t, g.journal, execID(i), 4)

@@ -50,6 +50,7 @@ func states(j *journal) map[event.ExecutionID]wire.JournalState {
 // However long a Runner lives, its journal keeps what is owed and a bounded number of ends, in
 // memory and in the file, and what it forgets ends the generation.
 func TestAJournalIsBoundedWhileItLives(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := reopen(t, dir)
 	j.onShorten = func(err error) {
@@ -106,6 +107,7 @@ func TestAJournalIsBoundedWhileItLives(t *testing.T) {
 
 // A long file, with few but large entries, is shortened too, at a start and in life.
 func TestAJournalIsLockedAndShortenedAtAStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := reopen(t, dir)
 	if _, err := openJournal(dir, false, time.Now); !errors.Is(err, errJournalBusy) {
@@ -140,6 +142,7 @@ func TestAJournalIsLockedAndShortenedAtAStart(t *testing.T) {
 // Whatever happens to a journal that forgets: what is owed stays known, and an id that was
 // started is never absent in the generation its offer was made in.
 func TestForgettingNeverProvesWhatIsFalse(t *testing.T) {
+	t.Parallel()
 	all := []wire.JournalState{wire.JRefused, wire.JAccepted, wire.JNever, wire.JStarting, wire.JStartFailed, wire.JRunning, wire.JTerminal, wire.JSettled, wire.JLost}
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp("", "journal-")
@@ -252,6 +255,7 @@ func journalVictim(dir, step string) {
 // A Runner killed at any step of a shortening has, in its next life, all that is owed and its
 // newest ends, and absence proves only where nothing was forgotten.
 func TestKilledWhileShortening(t *testing.T) {
+	t.Parallel()
 	for step, forgets := range map[string]bool{"half a draft": false, "a draft": false, "renamed": true, "adopted": true, "gone on": true} {
 		t.Run(step, func(t *testing.T) {
 			dir := t.TempDir()
@@ -297,6 +301,7 @@ func TestKilledWhileShortening(t *testing.T) {
 
 // Shortening among many writers, syncs and other openers loses nothing and lets nobody in.
 func TestShorteningIsExclusive(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j, err := openJournal(dir, true, time.Now)
 	if err != nil {

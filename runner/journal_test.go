@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -42,6 +43,7 @@ func execID(i int) event.ExecutionID {
 // Whatever steps are asked for, an id moves only along the protocol's ways, and another life
 // reads back what this one knew.
 func TestJournalMovesForwardAndRemembers(t *testing.T) {
+	t.Parallel()
 	all := []wire.JournalState{wire.JRefused, wire.JAccepted, wire.JNever, wire.JStarting, wire.JStartFailed, wire.JRunning, wire.JTerminal, wire.JSettled, wire.JLost}
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp("", "journal-")
@@ -100,6 +102,7 @@ func TestJournalMovesForwardAndRemembers(t *testing.T) {
 
 // What a killed writer leaves is cut off; the rest still proves.
 func TestJournalTornLastLine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := reopen(t, dir)
 	for i := range 3 {
@@ -139,6 +142,7 @@ func TestJournalTornLastLine(t *testing.T) {
 
 // Damage, deletion, and a copy put in place end the generation: absence proves nothing then.
 func TestJournalGenerations(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]func(t *testing.T, path string){
 		"flipped byte": func(t *testing.T, path string) {
 			b, err := os.ReadFile(path)
@@ -188,6 +192,7 @@ func TestJournalGenerations(t *testing.T) {
 
 // After the first sync error nothing is accepted any more.
 func TestJournalSyncError(t *testing.T) {
+	t.Parallel()
 	j, err := openJournal(t.TempDir(), true, time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -220,6 +225,11 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("RUNNER_TEST_DIR"); dir != "" {
 		victim(dir, os.Getenv("RUNNER_TEST_ROOT"))
 	}
+	flag.Parse()
+	// Most of them wait for limits and processes much more than they work.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	os.Exit(leak.Main(m))
 }
 
@@ -248,6 +258,7 @@ func victim(dir, root string) {
 //
 // Covers: EXE-38, EXE-39
 func TestKilledRunner(t *testing.T) {
+	t.Parallel()
 	dir, root, id := t.TempDir(), t.TempDir(), event.NewExecutionID()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "RUNNER_TEST_DIR="+dir, "RUNNER_TEST_ROOT="+root, "RUNNER_TEST_ID="+string(id))
@@ -337,6 +348,7 @@ func processLives(pid int) bool {
 
 // Each state a dead life may leave is turned into what it proves.
 func TestRecoveryOfEachState(t *testing.T) {
+	t.Parallel()
 	exit := 3
 	terminal := &wire.Result{State: wire.JTerminal, Digest: "d", Process: &wire.ProcessOutcome{Started: true, Completed: true, ExitCode: &exit}}
 	for name, c := range map[string]struct {
@@ -395,6 +407,7 @@ func TestRecoveryOfEachState(t *testing.T) {
 
 // A journal that cannot be written starts nothing.
 func TestAFullDiskStartsNothing(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.journal.mu.Lock()
 	g.journal.broken = errors.New("no space left")

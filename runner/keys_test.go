@@ -24,6 +24,7 @@ func (g *rig) keyed(key, payload string, in wire.ProcessIn) wire.Offer {
 //
 // Covers: EXE-38
 func TestAKeyStartsOneExecution(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -86,6 +87,7 @@ func TestAKeyStartsOneExecution(t *testing.T) {
 
 // Ends with a key outlive the others in the journal, up to their own number and age.
 func TestAJournalKeepsKeys(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := reopen(t, dir)
 	now := time.Now()
@@ -133,6 +135,7 @@ func TestAJournalKeepsKeys(t *testing.T) {
 //
 // Covers: EXE-38
 func TestACopiedJournalDoubtsWhatItHadAccepted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := reopen(t, dir)
 	mustLead(t, j, execID(1), 1)

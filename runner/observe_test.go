@@ -23,6 +23,7 @@ func (g *rig) observe(id event.ExecutionID, token string, lines int, wait time.D
 
 // A Job is followed from a baseline by deltas to its end, waiting only where nothing is new.
 func TestObserveAJob(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	o := g.make(wire.OpShell, wire.ProcessIn{Shell: "sh", Command: "printf 'a\\nb\\nc\\n'; printf 'é' >&2; while [ ! -e go ]; do sleep 0.02; done; echo d"})
 	g.offer(g.link, o)
@@ -70,6 +71,7 @@ func TestObserveAJob(t *testing.T) {
 
 // A token that lost its place, is of another life, or is forged gives a fresh tail and says so.
 func TestObserverTokens(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	o := g.make(wire.OpShell, wire.ProcessIn{Shell: "sh", Command: "head -c 300000 /dev/zero | tr '\\0' x; echo; echo end"})
 	g.do(o)
@@ -91,6 +93,7 @@ func TestObserverTokens(t *testing.T) {
 
 // Ended executions are let go of at the bound, running ones never.
 func TestEndedExecutionsAreBounded(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	sleeper := g.make(wire.OpProcess, wire.ProcessIn{Executable: "sleep", Args: []string{"60"}})
 	g.offer(g.link, sleeper)
@@ -111,6 +114,7 @@ func TestEndedExecutionsAreBounded(t *testing.T) {
 // Output that arrives while an observer begins to wait is seen by it: either at once, or by the
 // word that something changed.
 func TestNoOutputIsMissedWhileAWaitBegins(t *testing.T) {
+	t.Parallel()
 	for n := range 20_000 {
 		e := &execution{stdout: proc.NewTail(64), stderr: proc.NewTail(64)}
 		go func() {

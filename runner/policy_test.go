@@ -13,6 +13,7 @@ import (
 // that only begins alike, a symlink out and a root that is gone allow nothing; ours is never allowed.
 // Covers: AUTH-19
 func TestAllowedGoesByTheDirectoryThatIsThere(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	root, out := mkdir(t, base, "it's a root"), mkdir(t, base, "it's a root-sibling")
 	data := mkdir(t, root, "data")
@@ -46,6 +47,7 @@ func TestAllowedGoesByTheDirectoryThatIsThere(t *testing.T) {
 // A Project that was removed answers nobody, tells who kept something for it, and has its id again
 // when its directory is added again.
 func TestRemovedProjectIsServedNoLonger(t *testing.T) {
+	t.Parallel()
 	r, err := New(Options{Dir: t.TempDir(), Client: "c1"})
 	if err != nil {
 		t.Fatal(err)

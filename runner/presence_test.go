@@ -13,6 +13,7 @@ import (
 // gone, once; one that was away for less is not.
 // Covers: SHL-19
 func TestAServerThatIsGoneIsNoticed(t *testing.T) {
+	t.Parallel()
 	var now time.Duration
 	r := &Runner{bootTime: func() time.Duration { return now }}
 	told := make(chan bool, 8)

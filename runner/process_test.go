@@ -15,6 +15,7 @@ import (
 )
 
 func TestScriptsAndShells(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	for name, c := range map[string]struct {
 		op    wire.Op
@@ -56,6 +57,7 @@ func TestScriptsAndShells(t *testing.T) {
 
 // A script's file goes with the script, not only when the server has heard of the end.
 func TestAScriptFileGoesBeforeTheEndIsHeard(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	heard := make(chan struct{})
 	g.link = t.Context()
@@ -89,6 +91,7 @@ func (d deaf) Result(context.Context, wire.Result) (wire.Ack, error) {
 //
 // Covers: EXE-21
 func TestSpawnFailures(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	if err := os.WriteFile(g.path("plain"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -119,6 +122,7 @@ func TestSpawnFailures(t *testing.T) {
 }
 
 func TestWorkingDirectories(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	outside := t.TempDir()
 	for _, err := range []error{
@@ -170,6 +174,7 @@ func TestDefaultsWithoutSession(t *testing.T) {
 //
 // Covers: EXE-27
 func TestAFailedProcessStaysFailed(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	o := g.make(wire.OpShell, map[string]any{"shell": "sh", "command": "exit 4", "purpose": "diagnostic"})
 	r := g.do(o)
@@ -179,6 +184,7 @@ func TestAFailedProcessStaysFailed(t *testing.T) {
 }
 
 func TestCancelAndTimeoutAreTold(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	o := g.make(wire.OpProcess, wire.ProcessIn{Executable: "sleep", Args: []string{"60"}})
 	g.offer(g.link, o)

@@ -27,6 +27,7 @@ func mkdir(t *testing.T, parts ...string) string {
 // What is registered to be done with a Project is done once, before the Project can be found;
 // that it failed keeps nobody from the Project.
 func TestPrepareComesBeforeServing(t *testing.T) {
+	t.Parallel()
 	r, err := New(Options{Dir: t.TempDir(), Client: "c1"})
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +56,7 @@ func TestPrepareComesBeforeServing(t *testing.T) {
 // Paths that fall together in a readable form are different Projects; each keeps its id for
 // good, and paths to one directory are one Project.
 func TestProjectIdentity(t *testing.T) {
+	t.Parallel()
 	dir, base := t.TempDir(), t.TempDir()
 	open := func() *registry {
 		g, err := openRegistry(dir, nil)
@@ -120,6 +122,7 @@ func TestProjectIdentity(t *testing.T) {
 
 // A Project whose directory was replaced is not served under its old name.
 func TestReplacedRootIsRefused(t *testing.T) {
+	t.Parallel()
 	g, err := openRegistry(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +149,7 @@ func TestReplacedRootIsRefused(t *testing.T) {
 
 // No Project holds our own directories or lies in them, by whatever path.
 func TestRootsWithOurDataAreRefused(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	data := mkdir(t, base, "home", "data")
 	inside := mkdir(t, data, "runner", "x")
@@ -177,6 +181,7 @@ func TestRootsWithOurDataAreRefused(t *testing.T) {
 }
 
 func TestDamagedProjectsFileIsNotGuessedAt(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, text := range []string{"{", `[{"random":"ab"}]`} {
 		if err := os.WriteFile(filepath.Join(dir, "projects.json"), []byte(text), 0o600); err != nil {

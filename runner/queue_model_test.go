@@ -12,6 +12,7 @@ import (
 // Whoever comes and goes in whatever order, no slot is lost or given twice, none is free while one
 // waits, and the line is served in its order.
 func TestTheLineKeepsItsOrder(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		q := queue{slots: rapid.IntRange(1, 5).Draw(t, "slots")}
 		var inside []*execution // in the order of their coming

@@ -56,6 +56,7 @@ func (g *rig) stateOf(id event.ExecutionID) wire.JobView { return g.glance(g.p, 
 // At most as many Jobs run as there are slots; the others wait in the order of their acceptance,
 // without a claim. A call that is waited for takes no slot and passes them all.
 func TestJobsTakeTurns(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, func(o *Options) { o.Jobs = 2 })
 	var jobs []wire.Offer
 	for n := range 5 {
@@ -93,6 +94,7 @@ func TestJobsTakeTurns(t *testing.T) {
 // A Job is stopped in every state: one that waits is proven not to have started and leaves its
 // place, one that runs is ended, one that has ended stays as it was.
 func TestAJobIsStoppedInEveryState(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, func(o *Options) { o.Jobs = 1 })
 	running, waiting, last := g.job("echo ran >>running; sleep 60"), g.job("echo ran >>waiting"), g.job("echo ran >>last")
 	for _, o := range []wire.Offer{running, waiting, last} {
@@ -136,9 +138,8 @@ func TestAJobIsStoppedInEveryState(t *testing.T) {
 
 // A thousand Jobs wait; the next is refused, as often as it is tried, and was not started. The
 // inventory names them all. A Runner that stops starts none of them and proves so in its next life.
-//
-// Covers: EXE-38
 func TestAThousandJobsWait(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, func(o *Options) { o.Jobs = 1 })
 	first := g.job("while [ ! -e go ]; do sleep 0.01; done")
 	g.accept(first)
@@ -188,6 +189,7 @@ func TestAThousandJobsWait(t *testing.T) {
 
 // As many Jobs run at once as there may be slots.
 func TestAllSlotsAtOnce(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, func(o *Options) { o.Jobs = MaxJobs })
 	for range MaxJobs + 1 {
 		g.accept(g.job("echo ran >>marker; while [ ! -e go ]; do sleep 0.05; done"))
@@ -208,6 +210,7 @@ func TestAllSlotsAtOnce(t *testing.T) {
 
 // The time limit of a Job counts from its start, not from its acceptance.
 func TestTheLimitCountsFromTheStart(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, func(o *Options) { o.Jobs = 1 })
 	g.accept(g.job("sleep 1.5"))
 	short := g.job("sleep 0.1; echo ran >>marker")
@@ -224,6 +227,7 @@ func TestTheLimitCountsFromTheStart(t *testing.T) {
 //
 // Covers: EXE-38
 func TestAClaimOutlivesTheLink(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		claim func(n int) (wire.ClaimReply, error)
 		runs  int
@@ -280,6 +284,7 @@ func (c *claims) Claim(context.Context, wire.Claim) (wire.ClaimReply, error) {
 // The log of a Job is read page by page, from its end or from an offset; what is no longer kept is
 // counted. After the Runner's end the journal tells how the Job ended, and that its log is gone.
 func TestTheLogOfAJob(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	o := g.job("i=0; while [ $i -lt 60000 ]; do echo line $i; i=$((i+1)); done; printf 'oops\\n' >&2; exit 3")
 	g.accept(o)
@@ -329,6 +334,7 @@ func TestTheLogOfAJob(t *testing.T) {
 // Who waits for ends is told when all of the Jobs have ended, or one where that is enough, and
 // when the time is over.
 func TestWaitForEnds(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	a, b := g.job("while [ ! -e a ]; do sleep 0.01; done"), g.job("while [ ! -e b ]; do sleep 0.01; done")
 	g.accept(a)
@@ -361,6 +367,7 @@ func TestWaitForEnds(t *testing.T) {
 
 // Ended executions are kept by number and by what their output takes.
 func TestShelf(t *testing.T) {
+	t.Parallel()
 	s := shelf{count: 3, bytes: 100}
 	var gone []event.ExecutionID
 	for i, size := range []int64{10, 20, 30, 40, 60, 500} {

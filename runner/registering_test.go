@@ -60,6 +60,7 @@ func refused(t *testing.T, err error, kind fault.Kind, reason string) {
 // A caller's Project lies in an allowed root, is one whatever path leads to it, and is served in
 // later lives; outside nothing is told of what is there.
 func TestCallersRegisterBelowAllowedRoots(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	o := newOwned(t, base)
 	app := mkdir(t, o.root, "a b'c")
@@ -103,6 +104,7 @@ func TestCallersRegisterBelowAllowedRoots(t *testing.T) {
 // What is created is made once, below an allowed root by the directory that is there, with a
 // repository where one was asked for, and never over something.
 func TestCallersCreateBelowAllowedRoots(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git")
 	}
@@ -134,6 +136,7 @@ func TestCallersCreateBelowAllowedRoots(t *testing.T) {
 // An unregistered Project is not served in a later life either; one of the owner's file is the
 // owner's; the same directory has its id again.
 func TestCallersUnregister(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	o := newOwned(t, base)
 	app, owners := mkdir(t, o.root, "app"), mkdir(t, base, "owners")
@@ -181,6 +184,7 @@ func (o *owned) write(text string) {
 // The projects file is followed while the Runner serves: what it names comes and goes, what it
 // allows counts at once, and while it is damaged the last good state holds and is said to.
 func TestProjectsFileIsFollowed(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	o := newOwned(t, base)
 	one, two, wider := mkdir(t, base, "one"), mkdir(t, base, "two"), mkdir(t, base, "wider", "app")
@@ -244,6 +248,7 @@ func TestProjectsFileForm(t *testing.T) {
 // Callers register, use and unregister the same directories at once: whoever has a Project has its
 // directory until it is done with it, and in the end everything is given back.
 func TestProjectsComeAndGoAtOnce(t *testing.T) {
+	t.Parallel()
 	o := newOwned(t, t.TempDir())
 	dirs := []string{mkdir(t, o.root, "a"), mkdir(t, o.root, "b")}
 	var held sync.Map

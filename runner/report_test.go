@@ -29,6 +29,7 @@ func withListing(o *Options) {
 // A parser reads the streams, or the report that this very run wrote below the Project, or the
 // Runner's own file; nothing of another run, from outside, or that is no file.
 func TestReportsThatParsersRead(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, withListing)
 	outside := filepath.Join(t.TempDir(), "secret")
 	for path, text := range map[string]string{outside: "secret", g.path("old"): "old", g.path("sub/x"): "x"} {

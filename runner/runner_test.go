@@ -154,6 +154,7 @@ func (g *rig) marks(name string) int {
 //
 // Covers: EXE-38
 func TestAnIDStartsAtMostOnce(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	o := g.make(wire.OpShell, appendMark("marker"))
 	var group sync.WaitGroup
@@ -185,6 +186,7 @@ func TestAnIDStartsAtMostOnce(t *testing.T) {
 //
 // Covers: AUTH-19, EXE-19, EXE-22, EXE-37
 func TestTheRunnerChecksForItself(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	shell := appendMark("marker")
 	for name, c := range map[string]struct {
@@ -246,6 +248,7 @@ func TestTheRunnerChecksForItself(t *testing.T) {
 
 // Nothing starts without a grant, without a fresh grant, or after it was called off.
 func TestNoGrantNoStart(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]func(g *rig, o wire.Offer){
 		"denied": func(g *rig, _ wire.Offer) { g.up.deny = true },
 		"lost":   func(g *rig, _ wire.Offer) { g.up.claimErr = errors.New("lost") },
@@ -277,6 +280,7 @@ func TestNoGrantNoStart(t *testing.T) {
 
 // A query about an id that is not there closes it before it says so.
 func TestAbsenceIsMadeTrue(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	o := g.make(wire.OpShell, appendMark("marker"))
 	q := g.query(wire.Query{ID: o.ID})
@@ -296,6 +300,7 @@ func TestAbsenceIsMadeTrue(t *testing.T) {
 
 // A result is told until it is acknowledged, and no longer.
 func TestResultsAreRepeated(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.up.unheard = 3
 	o := g.make(wire.OpShell, appendMark("marker"))
@@ -307,6 +312,7 @@ func TestResultsAreRepeated(t *testing.T) {
 }
 
 func TestEffectsAreBoundedInNumber(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	var ids []event.ExecutionID
 	for range maxRunning {
