@@ -3,16 +3,11 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
-	"github.com/BurntSushi/toml"
-
+	"webcodex/internal/ownerfile"
 	"webcodex/runner/wire"
 )
 
@@ -31,46 +26,18 @@ type ownedProject struct {
 // readProjectsFile reads the owner's file; one that is not there names nothing. Its errors name
 // keys and lines, and no values: they are for the Runner's own log.
 func readProjectsFile(path string) (projectsFile, error) {
-	none := projectsFile{}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for its writer
-	if errors.Is(err, fs.ErrNotExist) {
-		return none, nil
-	}
+	text, err := ownerfile.Read(path, maxProjectsFile)
 	if err != nil {
-		return none, errors.New("it cannot be opened")
+		return projectsFile{}, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return none, errors.New("it cannot be looked at")
-	case !info.Mode().IsRegular():
-		return none, errors.New("it is no regular file")
-	case info.Mode().Perm()&0o022 != 0:
-		return none, errors.New("others may write it: chmod go-w")
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxProjectsFile+1))
-	switch {
-	case err != nil:
-		return none, errors.New("it cannot be read")
-	case len(raw) > maxProjectsFile:
-		return none, fmt.Errorf("it has more than %d bytes", maxProjectsFile)
-	}
-	return parseProjectsFile(string(raw))
+	return parseProjectsFile(text)
 }
 
 func parseProjectsFile(text string) (projectsFile, error) {
 	var file projectsFile
-	meta, err := toml.Decode(text, &file)
+	err := ownerfile.Decode(text, &file)
 	if err != nil {
-		var p toml.ParseError
-		if errors.As(err, &p) {
-			return projectsFile{}, fmt.Errorf("line %d is no TOML or has a value of another kind", p.Position.Line)
-		}
-		return projectsFile{}, errors.New("a value is of another kind")
-	}
-	if extra := meta.Undecoded(); len(extra) > 0 {
-		return projectsFile{}, fmt.Errorf("%s is no key of it", extra[0])
+		return projectsFile{}, err
 	}
 	if file.AllowedRoots, err = CheckAllowedRoots(file.AllowedRoots); err != nil {
 		return projectsFile{}, fmt.Errorf("allowed_roots: %w", err)
@@ -120,24 +87,4 @@ func ownerPath(path string) (string, error) {
 		return "", errors.New("a path is absolute, or begins with ~/")
 	}
 	return filepath.Clean(path), nil
-}
-
-// stamp tells whether a file may have changed.
-type stamp struct {
-	there bool
-	size  int64
-	at    time.Time
-	info  fs.FileInfo
-}
-
-func stampOf(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{there: true, size: info.Size(), at: info.ModTime(), info: info}
-}
-
-func (s stamp) same(o stamp) bool {
-	return s.there == o.there && s.size == o.size && s.at.Equal(o.at) && (!s.there || os.SameFile(s.info, o.info))
 }

@@ -7,13 +7,14 @@ import (
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/internal/ownerfile"
 	"webcodex/runner/wire"
 )
 
 // standing is what the owner's projects file said when it was last sound, and what it came to.
 type standing struct {
 	every    time.Duration // between two looks
-	seen     stamp
+	seen     ownerfile.Stamp
 	file     projectsFile
 	projects map[event.ProjectID]bool // that are served because of it
 	refused  map[string]bool          // paths that were told of as not served
@@ -29,7 +30,7 @@ func (r *Runner) stand(ctx context.Context) (wait func()) {
 func (r *Runner) follow(ctx context.Context, every time.Duration) (wait func()) {
 	s := &standing{every: every, projects: map[event.ProjectID]bool{}, refused: map[string]bool{}}
 	if r.o.ProjectsFile != "" {
-		s.seen = stampOf(r.o.ProjectsFile)
+		s.seen = ownerfile.StampOf(r.o.ProjectsFile)
 		r.followFile(s)
 	}
 	r.serveKept(s)
@@ -55,9 +56,9 @@ func (r *Runner) watch(ctx context.Context, s *standing) {
 			return
 		case <-tick.C:
 		}
-		now := stampOf(r.o.ProjectsFile)
-		settled := now.same(last)
-		if last = now; settled && !now.same(s.seen) {
+		now := ownerfile.StampOf(r.o.ProjectsFile)
+		settled := now.Same(last)
+		if last = now; settled && !now.Same(s.seen) {
 			s.seen = now
 			r.followFile(s)
 			r.serveKept(s)

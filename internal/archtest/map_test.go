@@ -8,7 +8,7 @@ type entry struct {
 }
 
 // leaves are the packages that know nothing of WebCodex's domain; anyone may use them.
-var leaves = []string{"internal/fault", "internal/patch", "internal/redact", "internal/relpath", "internal/token"}
+var leaves = []string{"internal/fault", "internal/ownerfile", "internal/patch", "internal/redact", "internal/relpath", "internal/token"}
 
 // importMap is the package map of docs/architecture.md. A package that is not on it fails the
 // test until it is, with the reason for it; one that is on it and gone fails too.
@@ -100,14 +100,15 @@ var importMap = map[string]entry{
 	"mcp/internal/fixtureserver": {"test only: the conformance suite's fixtures on our HTTP stack",
 		[]string{"mcp", "commands/call", "eventlog", "eventlog/event", "projections/session"}},
 
-	"internal/fault":   {"error kinds and what a caller can do about them", nil},
-	"internal/patch":   {"unified diffs: read strictly, applied exactly", nil},
-	"internal/redact":  {"secrets out of stored and printed text", nil},
-	"internal/relpath": {"the form of a project-relative path, and every spelling of .git", nil},
-	"internal/token":   {"opaque texts that a caller gives back: sealed cursors, fingerprints, digests of keys", nil},
-	"internal/proc":    {"one child process: own group, bounded output, an end that is an end", nil},
-	"internal/git":     {"the git binary with safe flags", []string{"internal/proc", "internal/sandbox"}},
-	"internal/sandbox": {"helpers that only read: no writing, no network, nothing of ours", nil},
+	"internal/fault":     {"error kinds and what a caller can do about them", nil},
+	"internal/patch":     {"unified diffs: read strictly, applied exactly", nil},
+	"internal/ownerfile": {"settings that a Runner's owner writes: read strictly, and told of without a value", nil},
+	"internal/redact":    {"secrets out of stored and printed text", nil},
+	"internal/relpath":   {"the form of a project-relative path, and every spelling of .git", nil},
+	"internal/token":     {"opaque texts that a caller gives back: sealed cursors, fingerprints, digests of keys", nil},
+	"internal/proc":      {"one child process: own group, bounded output, an end that is an end", nil},
+	"internal/git":       {"the git binary with safe flags", []string{"internal/proc", "internal/sandbox"}},
+	"internal/sandbox":   {"helpers that only read: no writing, no network, nothing of ours", nil},
 
 	"internal/leak":         {"test only: what tests leave behind", []string{"internal/proc"}},
 	"internal/leak/testrun": {"test only: runs all tests and tells what they leave behind", []string{"internal/leak"}},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"webcodex/internal/fault"
+	"webcodex/internal/ownerfile"
 	"webcodex/runner/wire"
 )
 
@@ -124,7 +125,7 @@ func TestPolicyIsCheckedAgain(t *testing.T) {
 		"written by others": {func(w *world) {
 			w.write("[shell]\nprofile = \"dev\"\n[shell.profiles.dev]\nenv = { A = \"1\" }\n#\n")
 			must(w.t, os.Chmod(w.file, 0o666))
-			w.read = stamp{}
+			w.read = ownerfile.Stamp{}
 		}, fault.ShellProfileUnavailable},
 		"cwd leads out": {func(w *world) {
 			must(w.t, os.Rename(filepath.Join(w.root, "sub"), filepath.Join(w.root, "moved")))

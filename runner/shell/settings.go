@@ -6,17 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/BurntSushi/toml"
-
+	"webcodex/internal/ownerfile"
 	"webcodex/internal/proc"
 )
 
@@ -43,53 +38,14 @@ type settings struct {
 	profiles map[string]profile
 }
 
-// stamp tells whether a file may have changed.
-type stamp struct {
-	there bool
-	size  int64
-	at    time.Time
-	info  fs.FileInfo
-}
-
-func stampOf(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{there: true, size: info.Size(), at: info.ModTime(), info: info}
-}
-
-func (s stamp) same(o stamp) bool {
-	return s.there == o.there && s.size == o.size && s.at.Equal(o.at) && (!s.there || os.SameFile(s.info, o.info))
-}
-
 // readSettings reads the operator's file; one that is not there, or has no name, says nothing. Its
 // errors name keys and no values: they are for the Runner's own log.
 func readSettings(path string) (settings, error) {
-	f, err := os.Open(path)
-	if path == "" || errors.Is(err, fs.ErrNotExist) {
-		return settings{}, nil
-	}
+	text, err := ownerfile.Read(path, maxFile)
 	if err != nil {
 		return settings{}, err
 	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return settings{}, err
-	case !info.Mode().IsRegular():
-		return settings{}, errors.New("the settings are no regular file")
-	case info.Mode().Perm()&0o022 != 0:
-		return settings{}, errors.New("the settings may be written by others: chmod go-w")
-	case info.Size() > maxFile:
-		return settings{}, fmt.Errorf("the settings have more than %d bytes", maxFile)
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxFile))
-	if err != nil {
-		return settings{}, err
-	}
-	return parseSettings(string(raw))
+	return parseSettings(text)
 }
 
 func parseSettings(text string) (settings, error) {
@@ -100,12 +56,8 @@ func parseSettings(text string) (settings, error) {
 			Profiles   map[string]profile `toml:"profiles"`
 		} `toml:"shell"`
 	}
-	meta, err := toml.Decode(text, &file)
-	if err != nil {
+	if err := ownerfile.Decode(text, &file); err != nil {
 		return settings{}, err
-	}
-	if extra := meta.Undecoded(); len(extra) > 0 {
-		return settings{}, fmt.Errorf("%s is no setting of a shell", extra[0])
 	}
 	s := settings{off: file.Shell.Persistent != nil && !*file.Shell.Persistent, def: file.Shell.Profile, profiles: file.Shell.Profiles}
 	if len(s.profiles) > maxProfiles {

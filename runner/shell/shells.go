@@ -11,6 +11,7 @@ import (
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/internal/ownerfile"
 	"webcodex/runner/wire"
 )
 
@@ -58,7 +59,7 @@ type Shells struct {
 	notes notes
 	// setting up and looking at the settings
 	files    sync.Mutex
-	read     stamp
+	read     ownerfile.Stamp
 	settings settings
 	broken   error
 
@@ -235,7 +236,7 @@ func (s *Shells) endAll(reason string, state wire.ShellState, meant func(*record
 func (s *Shells) look() (settings, *fault.Error) {
 	s.files.Lock()
 	defer s.files.Unlock()
-	if now := stampOf(s.o.File); !now.same(s.read) {
+	if now := ownerfile.StampOf(s.o.File); !now.Same(s.read) {
 		s.read = now
 		if s.settings, s.broken = readSettings(s.o.File); s.broken != nil {
 			s.o.Logger.Error("the settings of persistent shells cannot be used", "cause", s.broken)

@@ -13,6 +13,7 @@ import (
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/internal/ownerfile"
 )
 
 // Options of New.
@@ -36,7 +37,7 @@ type Resources struct {
 	o Options
 
 	mu       sync.Mutex
-	read     stamp
+	read     ownerfile.Stamp
 	settings settings
 	broken   error
 	held     map[key]*transport
@@ -167,7 +168,7 @@ func (r *Resources) find(name string) (target, *fault.Error) {
 	if r.closed {
 		return target{}, notStarted(fault.New(fault.ShuttingDown, "the Runner is stopping"))
 	}
-	if now := stampOf(r.o.File); !now.same(r.read) {
+	if now := ownerfile.StampOf(r.o.File); !now.Same(r.read) {
 		r.read = now
 		r.settings, r.broken = readSettings(r.o.File, r.o.Home)
 		if r.broken != nil {

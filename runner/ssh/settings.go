@@ -6,18 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
-	"github.com/BurntSushi/toml"
+	"webcodex/internal/ownerfile"
 )
 
 // resource is one [ssh.resources.NAME] of the operator's file.
@@ -48,55 +44,14 @@ func (t target) defaultCwd() string { return t.hops[len(t.hops)-1].DefaultCwd }
 // settings are the resources of one state of the file.
 type settings struct{ targets map[string]target }
 
-// stamp tells whether a file may have changed.
-type stamp struct {
-	there bool
-	size  int64
-	at    time.Time
-	info  fs.FileInfo
-}
-
-func stampOf(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{there: true, size: info.Size(), at: info.ModTime(), info: info}
-}
-
-func (s stamp) same(o stamp) bool {
-	return s.there == o.there && s.size == o.size && s.at.Equal(o.at) && (!s.there || os.SameFile(s.info, o.info))
-}
-
 // readSettings reads the operator's file; one that is not there has no resources. It names keys
 // and not values in its errors: they are for the Runner's own log.
 func readSettings(path, home string) (settings, error) {
-	none := settings{}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return none, nil
-	}
+	text, err := ownerfile.Read(path, maxFile)
 	if err != nil {
-		return none, err
+		return settings{}, err
 	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return none, err
-	case !info.Mode().IsRegular():
-		return none, errors.New("the settings are no regular file")
-	case info.Mode().Perm()&0o022 != 0:
-		return none, errors.New("the settings may be written by others: chmod go-w")
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return none, err
-	}
-	if len(raw) > maxFile {
-		return none, fmt.Errorf("the settings have more than %d bytes", maxFile)
-	}
-	return parseSettings(string(raw), home)
+	return parseSettings(text, home)
 }
 
 func parseSettings(text, home string) (settings, error) {
@@ -105,12 +60,9 @@ func parseSettings(text, home string) (settings, error) {
 			Resources map[string]resource `toml:"resources"`
 		} `toml:"ssh"`
 	}
-	meta, err := toml.Decode(text, &file)
+	err := ownerfile.Decode(text, &file)
 	if err != nil {
 		return settings{}, err
-	}
-	if extra := meta.Undecoded(); len(extra) > 0 {
-		return settings{}, fmt.Errorf("%s is no setting of a resource", extra[0])
 	}
 	all := file.SSH.Resources
 	if len(all) > maxResources {
