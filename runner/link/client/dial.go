@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -96,13 +97,15 @@ func Dial(ctx context.Context, r Remote) (*Conn, error) {
 	if err != nil {
 		return nil, fault.New(fault.InvalidArguments, "the Runner's key is damaged").WithNext("enrol this Runner again with a new code")
 	}
-	opts, err := r.options(key, wire.InboxPrefix(r.Client))
+	refused := new(atomic.Bool)
+	opts, err := r.options(key, wire.InboxPrefix(r.Client), refused)
 	if err != nil {
 		return nil, err
 	}
 	opts = append(opts, nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1), nats.CustomReconnectDelay(Pause),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err != nil { // else it was closed here
+			refused.Store(false) // it was a link, so the server had taken it
+			if err != nil {      // else it was closed here
 				r.Logger.Warn("the link to the server broke; it is made again, and what runs goes on", "cause", short(err))
 			}
 		}),
@@ -121,8 +124,9 @@ func Pause(attempt int) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// options are those of every connection.
-func (r Remote) options(key nkeys.KeyPair, inbox string) ([]nats.Option, error) {
+// options are those of every connection. refused tells that a refusal was told of: the attempts go
+// on for ever, and who is refused once mostly is at each.
+func (r Remote) options(key nkeys.KeyPair, inbox string, refused *atomic.Bool) ([]nats.Option, error) {
 	if err := CheckURL(r.URL); err != nil {
 		return nil, err
 	}
@@ -135,7 +139,9 @@ func (r Remote) options(key nkeys.KeyPair, inbox string) ([]nats.Option, error) 
 		nats.MaxPingsOutstanding(maxPings), nats.IgnoreDiscoveredServers(), nats.Name("webcodex runner " + string(r.Client)),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if errors.Is(err, nats.ErrAuthorization) {
-				r.Logger.Warn(refusedText)
+				if !refused.Swap(true) {
+					r.Logger.Warn(refusedText)
+				}
 				return
 			}
 			r.Logger.Warn("the link reports an error", "cause", short(err))
@@ -250,7 +256,7 @@ func Enrol(ctx context.Context, code wire.Code, r Remote, build string) error {
 	if err != nil {
 		return fmt.Errorf("the Runner's key: %w", err)
 	}
-	opts, err := r.options(raw, wire.EnrolInbox(code.Client))
+	opts, err := r.options(raw, wire.EnrolInbox(code.Client), new(atomic.Bool))
 	if err != nil {
 		return err
 	}

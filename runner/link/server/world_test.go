@@ -26,6 +26,8 @@ type gate struct {
 	addr string
 	mu   sync.Mutex
 	keys map[string]event.ClientID
+	// refusals is how often a key was not among them.
+	refusals int
 }
 
 func newGate(t testing.TB) *gate {
@@ -42,6 +44,9 @@ func newGate(t testing.TB) *gate {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		c, ok := g.keys[public]
+		if !ok {
+			g.refusals++
+		}
 		return eventlog.RunnerKey{Client: c}, ok
 	})
 	if err != nil {
