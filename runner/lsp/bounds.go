@@ -13,6 +13,9 @@ const (
 	requestWait = 25 * time.Second
 	loadWait    = 15 * time.Second
 	publishWait = 10 * time.Second
+	// muteAfter is how long a server may say nothing at all while it is asked, before it is taken for
+	// one that hangs: the next call starts another.
+	muteAfter = 5 * time.Minute
 	// exitWait is how long a server may take to end when it is asked to.
 	exitWait = time.Second
 	// failures within failureTime are how often a server may end by itself before it is left alone

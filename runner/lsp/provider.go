@@ -35,6 +35,8 @@ type provider struct {
 	mu       sync.Mutex
 	used     time.Time
 	busy     int
+	mute     time.Time // since when it is asked and has said nothing; zero: nothing is open, or it spoke
+	patience time.Duration
 	stopped  bool // by us
 	progress map[string]bool
 	unquiet  bool                 // it said that it is not through with the Project yet
@@ -43,7 +45,7 @@ type provider struct {
 }
 
 func newProvider(k *kind, p *runner.Project, root string) *provider {
-	return &provider{kind: k, project: p, root: root, dead: make(chan struct{}), files: newFiles(k, p), used: time.Now(),
+	return &provider{kind: k, project: p, root: root, dead: make(chan struct{}), files: newFiles(k, p), used: time.Now(), patience: muteAfter,
 		progress: map[string]bool{}, found: map[string]published{}, changed: make(chan struct{})}
 }
 
@@ -99,6 +101,7 @@ var clientCapabilities = map[string]any{
 
 // ask makes one request. When ctx ends first the server is told that nobody waits.
 func (p *provider) ask(ctx context.Context, method string, in, out any) error {
+	p.waits()
 	number := jsonrpc2.ID{Num: p.asked.Add(1)}
 	w, err := p.conn.DispatchCall(ctx, method, in, jsonrpc2.PickID(number))
 	if err != nil {
@@ -107,6 +110,9 @@ func (p *provider) ask(ctx context.Context, method string, in, out any) error {
 	var raw json.RawMessage
 	err = w.Wait(ctx, &raw)
 	var refused *jsonrpc2.Error
+	if err == nil || errors.As(err, &refused) {
+		p.spoke()
+	}
 	switch {
 	case err == nil && out == nil:
 		return nil
@@ -120,12 +126,40 @@ func (p *provider) ask(ctx context.Context, method string, in, out any) error {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return fault.Wrap(err, fault.Cancelled, "the call was cancelled")
 		}
+		if p.hangs() {
+			go p.stop()
+			return fault.Wrap(err, fault.LSPRequestTimeout, "%s said nothing for too long and was ended", p.kind.name).
+				WithNext("call again: it is started anew")
+		}
 		return fault.Wrap(err, fault.LSPRequestTimeout, "%s did not answer in time", p.kind.name).
 			WithNext("call again: it may still be reading the Project; get_lsp_status tells")
 	case errors.As(err, &refused):
 		return fault.Wrap(err, fault.LSPProtocolError, "%s could not answer (code %d)", p.kind.name, refused.Code)
 	}
 	return p.broken(err)
+}
+
+// waits notes that the server is asked, spoke that it said something, whatever that was.
+func (p *provider) waits() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mute.IsZero() {
+		p.mute = time.Now()
+	}
+}
+
+func (p *provider) spoke() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mute = time.Time{}
+}
+
+// hangs reports that the server is asked and says nothing, as one does that waits in a file that is
+// a pipe: it would not come back by itself.
+func (p *provider) hangs() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.stopped && !p.mute.IsZero() && time.Since(p.mute) > p.patience
 }
 
 func (p *provider) broken(err error) error {
@@ -135,6 +169,7 @@ func (p *provider) broken(err error) error {
 
 // Handle implements jsonrpc2.Handler: what a server asks or tells its client.
 func (p *provider) Handle(ctx context.Context, c *jsonrpc2.Conn, req *jsonrpc2.Request) {
+	p.spoke()
 	var params json.RawMessage
 	if req.Params != nil {
 		params = *req.Params
