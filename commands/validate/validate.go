@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"webcodex/commands/call"
@@ -77,6 +78,9 @@ func (p plan) execute(ctx context.Context, c *call.Call) (call.Result, error) {
 	}
 	if err := p.process.CheckCwd(); err != nil {
 		return call.Result{}, err
+	}
+	if strings.IndexByte(strings.Join(p.process.Args, ""), 0) >= 0 {
+		return call.Result{}, fault.New(fault.InvalidArguments, "an argument holds a NUL byte").WithReason("nul").WithNext("leave the NUL byte out")
 	}
 	o, err := c.Effect(ctx, wire.OpProcess, p.process, call.EffectOptions{
 		Timeout: time.Duration(p.timeoutSecs) * time.Second, Grace: grace, Facts: p.facts, Validates: p.covers()})

@@ -199,6 +199,8 @@ func badArgument(field, format string, args ...any) *fault.Error {
 func (in ProcessIn) CheckCwd() error {
 	reason, rel := "", path.Clean(in.Cwd)
 	switch {
+	case strings.IndexByte(rel, 0) >= 0:
+		reason = relpath.NUL
 	case path.IsAbs(rel):
 		reason = relpath.Absolute
 	case rel == ".." || strings.HasPrefix(rel, "../"):
