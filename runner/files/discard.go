@@ -148,10 +148,11 @@ func (pl *discardPlan) take(ctx context.Context, repo *git.Repo, paths []string,
 			return fault.New(fault.InvalidArguments, "more than %d untracked files would be discarded at once", wire.MaxDiscardFiles).
 				WithField(field).WithReason("too_many").WithNext("name a directory or some of the files")
 		case strings.HasSuffix(p, "/"):
-			return fault.New(fault.InvalidPath, "a repository of its own lies there; its files are not looked into").
-				WithField(field).WithReason("nested_repository")
+			return fault.New(fault.InvalidPath, "%q is a repository of its own; its files are not looked into", shown(strings.TrimSuffix(p, "/"))).
+				WithField(field).WithReason("nested_repository").WithNext("name the other files or directories, without it")
 		case !utf8.ValidString(p):
-			return at(badPath(reasonNotUTF8, nil), field)
+			return fault.New(fault.InvalidPath, "the name of the untracked file %q is not valid UTF-8; nothing was changed", shown(p)).
+				WithField(field).WithReason(reasonNotUTF8).WithNext("name the other files or directories, without it; it can be removed with run_process")
 		}
 		return at(pl.file(p, i, field), field)
 	})

@@ -133,7 +133,10 @@ func TestDiscardRefuses(t *testing.T) {
 		}
 	}
 	_, f := ask(g, g.s.previewDiscard, wire.DiscardIn{})
-	if f == nil || f.Reason != "not_utf8" && f.Reason != "nested_repository" {
+	if f == nil || f.Reason != "not_utf8" || !strings.Contains(f.Message, "bad%FF") || f.Next == "" { // nobody named it: it is told which
+		t.Errorf("%s", told(f))
+	}
+	if _, f = g.discard(wire.DiscardIn{Paths: []string{"inner"}}); f == nil || !strings.Contains(f.Message, `"inner"`) {
 		t.Errorf("%s", told(f))
 	}
 	g.same(before)
