@@ -59,6 +59,9 @@ func (s *server) attention() (out []string) {
 	if s.lostKey {
 		out = append(out, lostKeyText)
 	}
+	if s.runner == nil { // the server alone
+		return out
+	}
 	if t := s.runner.Trouble(); t != "" {
 		out = append(out, t)
 	}

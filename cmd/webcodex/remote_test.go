@@ -249,6 +249,11 @@ func (r *remote) hosts() {
 	if text, code := r.program("up", "--data", r.data, r.repo); code == exitOK || !strings.Contains(text, "no Runner of its own") {
 		r.t.Errorf("webcodex up beside it: exit status %d: %s", code, text)
 	}
+	for _, asks := range []string{"status", "doctor", "sessions"} {
+		if text, code := r.program(asks, "--data", r.data); code != exitOK || asks == "status" && !strings.Contains(text, r.project) {
+			r.t.Errorf("webcodex %s: exit status %d: %s", asks, code, text)
+		}
+	}
 	if text, code := r.program("serve", "--data", r.data); code == exitOK || !strings.Contains(text, "runs on this data directory already") {
 		r.t.Errorf("a second server: exit status %d: %s", code, text)
 	}
