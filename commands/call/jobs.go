@@ -41,9 +41,20 @@ type jobTable struct {
 
 func newJobTable() *jobTable { return &jobTable{byID: map[event.ExecutionID]*Job{}} }
 
+// add takes a Job in. One that a repeat of its call has brought in already keeps its place, and
+// what has become of it since.
 func (t *jobTable) add(j Job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if old := t.byID[j.ID]; old != nil {
+		j.Ended, j.Stopping, j.Reconciled = old.Ended, old.Stopping, old.Reconciled
+		*old = j
+		return
+	}
+	t.addLocked(j)
+}
+
+func (t *jobTable) addLocked(j Job) {
 	t.byID[j.ID] = &j
 	t.order = append(t.order, j.ID)
 	if len(t.order) <= maxJobs {
@@ -57,8 +68,10 @@ func (t *jobTable) add(j Job) {
 
 // addNew is add, unless the Job is there already.
 func (t *jobTable) addNew(j Job) {
-	if _, there := t.find(j.ID); !there {
-		t.add(j)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byID[j.ID] == nil {
+		t.addLocked(j)
 	}
 }
 
