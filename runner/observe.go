@@ -185,5 +185,12 @@ func (e *execution) watch(at token) (<-chan struct{}, bool) {
 	}
 	changed := e.changed
 	e.mu.Unlock()
-	return changed, e.stdout.Total() > at.stdout || e.stderr.Total() > at.stderr
+	return changed, news(e.stdout, at.stdout) || news(e.stderr, at.stderr)
+}
+
+// news reports that an observer who stands there would be told something now: the beginning of a
+// character is held back until the rest of it comes, and is none.
+func news(t *proc.Tail, at int64) bool {
+	text, _, kept := t.From(at, 1, true)
+	return !kept || text != ""
 }

@@ -132,3 +132,30 @@ func TestNoOutputIsMissedWhileAWaitBegins(t *testing.T) {
 		}
 	}
 }
+
+// The beginning of a character is no news: an observer waits for the rest instead of being woken
+// for nothing, again and again.
+func TestHalfACharacterIsNoNews(t *testing.T) {
+	e := &execution{stdout: proc.NewTail(64), stderr: proc.NewTail(64)}
+	e.stdout.Write([]byte("\xc3"))
+	changed, seen := e.watch(token{})
+	if seen {
+		t.Fatal("half a character is told")
+	}
+	e.stdout.Write([]byte("\xa9"))
+	e.note()
+	select {
+	case <-changed:
+	case <-time.After(5 * time.Second):
+		t.Fatal("nobody told")
+	}
+	if _, seen := e.watch(token{}); !seen {
+		t.Error("the whole character is no news")
+	}
+	if _, seen := e.watch(token{stdout: 2}); seen {
+		t.Error("what was read is news")
+	}
+	if _, seen := e.watch(token{stdout: 99}); !seen {
+		t.Error("a place that was never reached is not told of")
+	}
+}
