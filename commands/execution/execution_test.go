@@ -29,7 +29,7 @@ type world struct {
 	fleet *execution.Fleet
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB, change ...func(*execution.Options)) *world {
 	t.Helper()
 	dir := t.TempDir()
 	log, err := eventlog.Open(t.Context(), eventlog.Options{Dir: filepath.Join(dir, "data"), Durability: eventlog.Process,
@@ -42,7 +42,11 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fleet, err := execution.New(execution.Options{Bus: bus, Dir: filepath.Join(dir, "data"), Server: event.NewInstanceID()})
+	o := execution.Options{Bus: bus, Dir: filepath.Join(dir, "data"), Server: event.NewInstanceID()}
+	for _, c := range change {
+		c(&o)
+	}
+	fleet, err := execution.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"webcodex/eventlog/event"
@@ -80,6 +81,11 @@ func (f *Fleet) admitted(c event.ClientID, h *wire.Hello) (reason string) {
 		}
 	}
 	h.Projects = kept
+	if !serves("", "") {
+		// A worktree is a Project under a name of its own, which a list of names never has: it would be
+		// made and could not be served.
+		h.Capabilities = slices.DeleteFunc(h.Capabilities, func(c string) bool { return c == string(wire.OpCreateWorktree) })
+	}
 	return ""
 }
 

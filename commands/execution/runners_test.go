@@ -2,12 +2,14 @@ package execution_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"webcodex/commands/call"
+	"webcodex/commands/execution"
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
 	link "webcodex/runner/link/client"
@@ -76,6 +78,31 @@ func TestNothingIsOfferedThatARunnerCannotDo(t *testing.T) {
 	}
 	if all := w.fleet.KnownRunners(); len(all) != 1 || len(all[0].Capabilities) != 1 || all[0].Status != call.RunnerConnected {
 		t.Errorf("%+v", all)
+	}
+}
+
+// A Runner that was let in for named Projects serves those alone, and makes no worktree, which would
+// be another; one without a list does.
+func TestARunnerOfNamedProjectsMakesNoWorktree(t *testing.T) {
+	t.Parallel()
+	for name, limited := range map[string]bool{"named": true, "all": false} {
+		w := newWorld(t, func(o *execution.Options) {
+			o.Remotes.Admit = func(event.ClientID) (func(event.ProjectID, string) bool, bool) {
+				return func(_ event.ProjectID, folder string) bool { return !limited || folder == "p" }, true
+			}
+		})
+		w.says(wire.Hello{Protocol: wire.Protocol, Capabilities: []string{string(wire.OpCreateWorktree), string(wire.OpShell)},
+			Projects: []wire.Project{{ID: "p-00000001", Name: "p", Root: strings.Repeat("a", 64)}, {ID: "q-00000001", Name: "q", Root: strings.Repeat("b", 64)}}})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := w.fleet.WaitRunner(ctx, client); err != nil {
+			t.Fatal(err)
+		}
+		all := w.fleet.Runners()
+		if len(all) != 1 || slices.Contains(all[0].Capabilities, string(wire.OpCreateWorktree)) == limited || !slices.Contains(all[0].Capabilities, string(wire.OpShell)) ||
+			(all[0].Projects == 1) != limited {
+			t.Errorf("%s: %+v", name, all)
+		}
 	}
 }
 
