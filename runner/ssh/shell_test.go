@@ -222,6 +222,12 @@ func TestARemoteShellLeavesNothing(t *testing.T) {
 				t.Errorf("%+v", x)
 			}
 		},
+		"the host's own process dies": func(f far) {
+			r := f.run("echo begun; kill -9 $(ps -o ppid= -p $PPID)", 10*time.Second)
+			if x := f.Exit(); r.InStep || !x.Lost || !x.Unknown {
+				t.Errorf("%+v %+v", r.Ended, x)
+			}
+		},
 		"idle, and the connection breaks": func(f far) {
 			w.Cut()
 			<-f.Gone()

@@ -97,7 +97,7 @@ func (h *Host) launch(sshd, authorized, port string) bool {
 	lines := []string{"ListenAddress 127.0.0.1", "Port " + port, "PidFile none", "UsePAM no", "StrictModes no", "LogLevel VERBOSE",
 		"AuthorizedKeysFile " + authorized, "PermitRootLogin yes",
 		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "AllowAgentForwarding yes", "MaxStartups 100", "PerSourcePenalties no",
-		"SetEnv HOME=" + filepath.Join(h.dir, "home") + " " + markVariable + "=" + filepath.Base(h.dir) + filepath.Base(filepath.Dir(h.dir))}
+		"SetEnv HOME=" + filepath.Join(h.dir, "home") + " TMPDIR=" + h.dir + " " + markVariable + "=" + filepath.Base(h.dir) + filepath.Base(filepath.Dir(h.dir))}
 	for kind := range h.Keys {
 		lines = append(lines, "HostKey "+filepath.Join(h.dir, kind))
 	}
