@@ -54,7 +54,12 @@ func TestMain(m *testing.M) {
 			_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 		}
 		// Each check of the log against its model starts the store twice.
-		_ = flag.Set("rapid.checks", strconv.Itoa(rounds(30, 100)))
+		_ = flag.Set("rapid.checks", strconv.Itoa(rounds(20, 100)))
+		flag.Parse()
+		// Most tests wait for syncs and processes much more than they work.
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			panic(err)
+		}
 		os.Exit(m.Run())
 	}
 	var p part

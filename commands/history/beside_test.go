@@ -24,6 +24,7 @@ import (
 //
 // Covers: RES-19
 func TestCallersBesideACarryLoseNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, small)
 	ids := make([]event.SessionID, 4)
 	for i := range ids {
@@ -63,7 +64,7 @@ func TestCallersBesideACarryLoseNothing(t *testing.T) {
 			Scopes: []string{"runtime:read"}, AllProjects: true, Authority: event.Hash([]byte(made)), Principal: event.Hash([]byte(made))}}
 	})
 
-	rounds := 6
+	rounds := 3
 	if soak {
 		rounds = 60
 	}

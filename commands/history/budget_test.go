@@ -20,6 +20,7 @@ import (
 //
 // Covers: EVT-04
 func TestALowerBudgetPrunes(t *testing.T) {
+	t.Parallel()
 	const lower = 50_000
 	w := newWorld(t, tiny, func(w *world) {
 		w.change = func(o *history.Options) { o.Policy = history.Policy{MaxAge: 90 * 24 * time.Hour, MaxBytes: 4 << 30} }
@@ -66,6 +67,7 @@ func TestALowerBudgetPrunes(t *testing.T) {
 
 // Nothing leaves a damaged log, and nothing is carried in it for that.
 func TestADamagedLogIsNotPruned(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, tiny, func(w *world) {
 		w.change = func(o *history.Options) { o.Policy = history.Policy{MaxBytes: 40_000} }
 	})

@@ -62,6 +62,7 @@ func (w *world) partsOf(t *testing.T, id event.SessionID) int {
 //
 // Covers: RES-19
 func TestStateInManyPartsWhileItsSessionIsWrittenTo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, small)
 	quiet, busy := w.bulky(t), w.bulky(t)
 	stop, failed := make(chan struct{}), atomic.Int64{}
@@ -103,6 +104,7 @@ func TestStateInManyPartsWhileItsSessionIsWrittenTo(t *testing.T) {
 // A record without a state holds the log's beginning where it needs it, with its reason; what
 // comes before still leaves.
 func TestARecordThatCannotBeCarriedHoldsTheLog(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, tiny, func(w *world) {
 		w.change = func(o *history.Options) {
 			sessions := w.sessions
@@ -154,6 +156,7 @@ func (w *world) fill(t rapid.TB, id event.SessionID, blocks int) {
 // A carried state is a commit of its own domain, by nobody but the system, and takes the
 // reserve: it is written where new work is refused.
 func TestCarryTakesTheReserve(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, tiny)
 	id := w.begin(t, "full")
 	for w.log.Admit() == nil {

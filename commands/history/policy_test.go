@@ -33,6 +33,7 @@ func stateOf(b []Block) State {
 
 // Covers: EVT-04
 func TestDecide(t *testing.T) {
+	t.Parallel()
 	full := Policy{MaxAge: 90 * day, MaxBytes: 4 << 30}
 	many := func(old, young int) []Block {
 		var ages []int
@@ -90,6 +91,7 @@ func TestDecide(t *testing.T) {
 // first or behind the beginning of the last, age takes no more than the day's share or one
 // block and only old ones, and what is within its bounds stays.
 func TestDecideKeepsItsPromises(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "blocks")
 		s := State{Budget: rapid.Int64Range(0, 300).Draw(t, "budget") * mib, Beyond: rapid.Bool().Draw(t, "beyond")}
@@ -154,6 +156,7 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 // A block is filled up only where carrying still finds room: 8 MiB take what is missing of it,
 // and a fifth of the budget stays.
 func TestBlockIsEndedWhereThereIsRoom(t *testing.T) {
+	t.Parallel()
 	of := func(budget int64, newest int64) State {
 		s := stateOf(blocks(3, 2, 1))
 		s.Budget, s.Blocks[2].Bytes = budget, newest

@@ -98,6 +98,7 @@ func TestPolicyTailLeavesNothingBeyondTheTail(t *testing.T) {
 //
 // Covers: EVT-04
 func TestClockDecidesOnlyWhenItCanBeTrusted(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	w := newWorld(t, tiny, func(w *world) {
 		w.now = func() time.Time { return now }
@@ -144,6 +145,7 @@ func TestClockDecidesOnlyWhenItCanBeTrusted(t *testing.T) {
 // However much is recorded, what lies on the disk stays within the bound and what is stated
 // beside it: a block that is being written, and one more until the next look.
 func TestBytesStayWithinTheirBound(t *testing.T) {
+	t.Parallel()
 	const block = 4 << 20
 	calls, sessions, every, bound := 9_000, 20, 500, int64(block)
 	if soak {

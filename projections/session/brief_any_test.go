@@ -195,7 +195,7 @@ func (w *world) prune(t *rapid.T, all []drawn) *world {
 //
 // Covers: HND-07, HND-10, HND-32, HND-33, HND-34, CON-01, CON-22
 func TestBriefsOfAnySession(tb *testing.T) {
-	n, shrunk, most := 0, 0, 100
+	n, shrunk, most := 0, 0, 50
 	if os.Getenv("WEBCODEX_SOAK") != "" {
 		most = 1000
 	}

@@ -150,7 +150,7 @@ func TestDamagedRowOfADamagedLogIsRefused(t *testing.T) {
 // Whatever byte of the file flips, what is shown is what was written, or an error; what is not
 // shown is told of.
 func TestFlippedBytesAreNeverShown(t *testing.T) {
-	flips := 60
+	flips := 30
 	if os.Getenv("WEBCODEX_SOAK") != "" {
 		flips = 2000
 	}

@@ -87,7 +87,7 @@ func TestKillChild(t *testing.T) {
 //
 // Covers: SES-30
 func TestKilledInABatch(t *testing.T) {
-	rounds := 10
+	rounds := 4
 	if os.Getenv("WEBCODEX_SOAK") != "" {
 		rounds = 50
 	}
