@@ -13,7 +13,8 @@ import (
 	"webcodex/runner/wire"
 )
 
-// token is where an observer of a job stands. It means nothing in another life.
+// token is where an observer of a job stands. It means nothing in another life, except that of a
+// detached Job (logOf).
 type token struct {
 	instance       event.InstanceID
 	version        int

@@ -397,7 +397,7 @@ func clip(s string) string {
 		if n++; n > maxName {
 			break
 		}
-		if c < ' ' || c == 0x7f {
+		if c < ' ' || c >= 0x7f && c < 0xa0 {
 			c = '?'
 		}
 		b.WriteRune(c)

@@ -56,14 +56,14 @@ func TestHostileHello(t *testing.T) {
 		t.Fatalf("%d Runners", n)
 	}
 	fine := hello("bad", func(h *wire.Hello) {
-		h.Build = "v1\x1b]0;x\x07" + strings.Repeat("b", 10_000)
+		h.Build = "v1\x1b]0;x\x07\u009b2J" + strings.Repeat("b", 10_000)
 		h.Projects = append(h.Projects, wire.Project{ID: "etc-00000002", Name: "etc", Root: strings.Repeat("b", 64)})
 	})
 	if reply, _ := ask[wire.HelloReply](g, nc, wire.Subject("bad", wire.VerbHello), encode(fine)); !reply.OK || reply.Build != "server 1" || reply.Protocol != wire.Protocol {
 		t.Fatalf("%+v", reply)
 	}
 	seen := f.Runners()
-	if len(seen) != 1 || seen[0].Projects != 1 || len(seen[0].Build) > 200 || strings.ContainsAny(seen[0].Build, "\x1b\x07") {
+	if len(seen) != 1 || seen[0].Projects != 1 || len(seen[0].Build) > 200 || strings.ContainsAny(seen[0].Build, "\x1b\x07\u009b") {
 		t.Errorf("%+v", seen)
 	}
 	if _, err := f.Target(event.ProjectRef{Client: "bad", Project: "etc-00000002"}); fault.KindOf(err) != fault.UnknownProject {
@@ -157,8 +157,6 @@ func TestOneRunnerCannotFlood(t *testing.T) {
 
 // What one Runner says of another's execution changes nothing, and what it says of its own is cut
 // and cleaned before anybody sees it.
-//
-// Covers: AUTH-19
 func TestHostileResults(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
