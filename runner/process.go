@@ -180,9 +180,12 @@ func (r *Runner) runProcess(e *execution, q *prepared, limit time.Duration, res 
 	r.mu.Unlock()
 	to.Started(wire.Started{ID: e.offer.ID})
 	exit := q.p.Wait(e.ctx)
-	q.report.read(q.parser)
+	reported := q.report.read(q.parser)
 	res.State = wire.JTerminal
 	res.Process, res.EndedAt = outcome(exit, e, q.parser), event.FormatTime(r.o.Now())
+	if t := res.Process.Tests; t != nil && !reported {
+		t.Diagnostics = append(t.Diagnostics, noReport)
+	}
 	res.Process.Bound = r.bound(e, q.before)
 	return r.terminal(res)
 }

@@ -69,14 +69,15 @@ func (f *reportFile) listen(c *proc.Command, p Parser) {
 	}
 }
 
-// read gives a parser the report, as far as this run has written one.
-func (f *reportFile) read(p Parser) {
+// read gives a parser the report, as far as this run has written one. It is false where the
+// caller named a file and there is no report of this run in it: nobody knows what was tested.
+func (f *reportFile) read(p Parser) bool {
 	if f == nil || p == nil {
-		return
+		return true
 	}
 	in, err := f.open()
 	if err != nil {
-		return
+		return f.own != ""
 	}
 	defer in.Close()
 	buf := make([]byte, 64<<10)
@@ -84,10 +85,14 @@ func (f *reportFile) read(p Parser) {
 		n, err := in.Read(buf[:min(left, len(buf))])
 		p.Write(buf[:n])
 		if left -= n; err != nil {
-			return
+			break
 		}
 	}
+	return true
 }
+
+// noReport is told where a run has left none.
+var noReport = wire.Diagnostic{Kind: "report_missing", Message: "this run wrote no report where one was to be: it is not there, is no regular file, or is of another run"}
 
 var errOldReport = errors.New("the report is not of this run")
 

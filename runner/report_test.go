@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,11 @@ func TestReportsThatParsersRead(t *testing.T) {
 		r := g.do(g.make(wire.OpProcess, tc.in))
 		if r.Process == nil || r.Process.Tests == nil || r.Process.Tests.Parser != tc.want {
 			t.Errorf("%s: %+v %+v", name, r.Process, r.Fault)
+			continue
+		}
+		// A report that was named and is not of this run is missed aloud.
+		if missing := tc.in.Report != "" && tc.want == "|"; missing != slices.Contains(r.Process.Tests.Diagnostics, noReport) {
+			t.Errorf("%s: %+v", name, r.Process.Tests.Diagnostics)
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(g.scripts.path, "*")); len(left) > 0 {
