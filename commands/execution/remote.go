@@ -63,7 +63,7 @@ func (f *Fleet) listen() (*server.Server, error) {
 // is not.
 func (f *Fleet) admitted(c event.ClientID, h *wire.Hello) (reason string) {
 	if h.Client != c || !sound(*h) {
-		return "malformed"
+		return wire.RefusedMalformed
 	}
 	r := f.o.Remotes
 	if r.Admit == nil || c == r.Local {
