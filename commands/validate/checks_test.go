@@ -106,7 +106,12 @@ func TestPlansOfTheOtherValidators(t *testing.T) {
 	if err != nil || !slices.Equal(py.process.Args, []string{"-q", "--color=no", "-o", "junit_family=xunit2", "-k=-x or y", "tests/test_a.py::TestX::test_y[../z]"}) {
 		t.Errorf("%v %q", err, py.process.Args)
 	}
-	for _, bad := range []string{"/etc", "../x", "-p", "a/../../b", ".git/x", ""} {
+	for _, whole := range []string{".", "./"} {
+		if p, err := pytestPlan(PytestIn{Paths: []string{whole}}, "p"); err != nil || !slices.Contains(p.process.Args, whole) {
+			t.Errorf("%q: %v", whole, err)
+		}
+	}
+	for _, bad := range []string{"/etc", "../x", "-p", "a/../../b", ".git/x", "", "::x", "a/..", "..", "a\x00"} {
 		if _, err := pytestPlan(PytestIn{Paths: []string{bad}}, "p"); fault.As(err) == nil || fault.As(err).Field != "paths" {
 			t.Errorf("%q: %v", bad, err)
 		}

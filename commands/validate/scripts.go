@@ -105,10 +105,14 @@ func pytestPlan(in PytestIn, project string) (plan, error) {
 	for _, p := range in.Paths {
 		// A test may be named within its file: it begins like a path, and is never taken for an option.
 		name, _, _ := strings.Cut(p, "::")
-		if _, err := relpath.SplitFile(name); err != nil {
+		_, err := relpath.Split(name) // cwd itself, ".", is a directory of tests too
+		if name == "" {
+			err = relpath.Refuse(relpath.Empty, nil)
+		}
+		if err != nil {
 			return plan{}, fault.As(err).WithField("paths")
 		}
-		if strings.HasPrefix(p, "-") || strings.ContainsRune(p, 0) {
+		if strings.HasPrefix(p, "-") {
 			return plan{}, fault.New(fault.InvalidArguments, "a path does not begin with a dash; write ./ before it").WithField("paths")
 		}
 		args = append(args, p)
