@@ -63,7 +63,7 @@ func (pl *patchPlan) make(ctx context.Context) error {
 		}
 	}
 	if pl.misfits > 0 {
-		return fault.New(fault.EditConflict, "%d places of the patch do not fit the files as they are; nothing was changed", pl.misfits).
+		return fault.New(fault.EditConflict, "the patch does not fit the files as they are; nothing was changed (hunks or files that do not fit: %d)", pl.misfits).
 			With("conflict_kind", pl.conflicts[0].Kind).With("conflicts", pl.conflicts).With("conflict_count", pl.misfits).
 			WithNext("read the files again and make the patch from what they hold now")
 	}
