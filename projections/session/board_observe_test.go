@@ -158,7 +158,7 @@ func (m *boardModel) unlink(path string) {
 //
 // Covers: MSG-04, MSG-10, MSG-17, MSG-19, MSG-29, RES-12
 func TestBoardModel(t *testing.T) {
-	worlds, steps := 12, 150
+	worlds, steps := 8, 150
 	if os.Getenv("WEBCODEX_SOAK") != "" {
 		worlds, steps = 100, 1000
 	}
