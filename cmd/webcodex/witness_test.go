@@ -59,6 +59,9 @@ func copyFiles(t *testing.T, from, to string) {
 			return nil
 		}
 		b, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) && strings.HasSuffix(path, ".tmp") {
+			return nil // the server that lives beside gave it its name
+		}
 		if err != nil {
 			return err
 		}
