@@ -47,8 +47,8 @@ demo:
 
 test: gopls
 	@mkdir -p $(FIGURES)/test
-	@echo "$(GO) test -race -p $(P) -timeout 9m ./..."
-	@$(call figured,test) $(GO) run ./internal/leak/testrun $(GO) test -race -p $(P) -timeout 9m ./...; $(call figures,test)
+	@echo "$(GO) test -race -p $(P) -timeout 20m ./..."
+	@$(call figured,test) $(GO) run ./internal/leak/testrun $(GO) test -race -p $(P) -timeout 20m ./...; $(call figures,test)
 
 # $(1) a target: tests write their figures there, and they are shown whatever became of the tests.
 figured = WEBCODEX_GOPLS=$(GOPLS) WEBCODEX_FIGURES=$(FIGURES)/$(1)
