@@ -23,7 +23,7 @@ import (
 // Size of the kill test: rounds in CI and in a soak, clients at once, and how many answers a
 // round waits for before the server is killed.
 const (
-	killRounds     = 6
+	killRounds     = 20
 	killRoundsSoak = 200
 	killClients    = 8
 	killAnswers    = 24

@@ -16,7 +16,7 @@ import (
 
 // Size of the test that kills server and Runner, and cuts the wire between them.
 const (
-	remoteRounds     = 10
+	remoteRounds     = 20
 	remoteRoundsSoak = 200
 	remoteClients    = 3
 )
