@@ -16,6 +16,7 @@ import (
 	"webcodex/internal/proc"
 	"webcodex/internal/sandbox"
 	"webcodex/runner/link/client"
+	"webcodex/runner/supervise"
 	"webcodex/runner/wire"
 )
 
@@ -85,6 +86,7 @@ type Runner struct {
 	execs    map[event.ExecutionID]*execution
 	reading  map[event.ExecutionID]context.CancelFunc
 	queue    queue
+	guard    *supervise.Guard // ends what runs where this process dies
 	// endedJobs are those that took a slot, ended all others.
 	ended, endedJobs shelf
 	stopping         bool
@@ -141,7 +143,7 @@ func New(o Options) (*Runner, error) {
 	r := &Runner{o: o, effects: map[wire.Op]operation{}, reads: map[wire.Op]operation{},
 		remotes: map[wire.Op]remoteOp{}, instance: event.NewInstanceID(),
 		started: o.Now(), journal: j, running: make(chan struct{}, maxRunning), bootTime: proc.BootTime, execs: map[event.ExecutionID]*execution{}, reading: map[event.ExecutionID]context.CancelFunc{}}
-	r.queue.slots = jobSlots(o.Jobs)
+	r.queue.slots, r.guard = jobSlots(o.Jobs), supervise.NewGuard(o.Supervisor)
 	r.ended, r.endedJobs = shelf{count: keptEnded, bytes: keptJobBytes}, shelf{count: keptJobs, bytes: keptJobBytes}
 	j.onShorten = r.shortened
 	if j.aside != "" {
@@ -270,6 +272,7 @@ func (r *Runner) Close() error {
 	for _, end := range r.closing {
 		end()
 	}
+	r.guard.Close()
 	r.scripts.close()
 	r.projects.close()
 	return r.journal.close()

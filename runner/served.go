@@ -6,6 +6,7 @@ import (
 
 	"webcodex/eventlog/event"
 	"webcodex/internal/fault"
+	"webcodex/runner/supervise"
 )
 
 // Allowed refuses a path that no Project of a caller may have: one outside the allowed roots, and
@@ -79,6 +80,10 @@ func (r *Runner) end(p *Project) []*execution {
 func (r *Runner) OnProjectRemoved(release func(event.ProjectID)) {
 	r.removed = append(r.removed, release)
 }
+
+// Guard ends what is held by it where this process dies without a word; it may be nil, and guards
+// nothing then.
+func (r *Runner) Guard() *supervise.Guard { return r.guard }
 
 // OnClose registers what ends the processes that are kept beside executions. It is called when the
 // Runner closes, after its executions have ended. Register before the Runner serves.

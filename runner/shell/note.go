@@ -15,6 +15,13 @@ import (
 type notes struct {
 	dir   string // empty: nothing is remembered
 	pipes string // the directory for named pipes; empty: not made yet
+	guard guard
+}
+
+// guard ends what is held where this process dies without a word.
+type guard interface {
+	Hold(proc.Leftover)
+	Drop(mark string)
 }
 
 // note is one shell's.
@@ -78,6 +85,9 @@ func (n *notes) write(name string, body []byte) error {
 
 // add remembers a shell: before its start by its mark alone, then with its leader.
 func (n *notes) add(id event.ShellID, leader proc.Identity) error {
+	if n.guard != nil {
+		n.guard.Hold(proc.Leftover{Mark: string(id), Leader: leader})
+	}
 	body, err := json.Marshal(note{Boot: proc.BootID(), Leader: leader})
 	if err != nil {
 		return err
@@ -86,6 +96,9 @@ func (n *notes) add(id event.ShellID, leader proc.Identity) error {
 }
 
 func (n *notes) remove(id event.ShellID) {
+	if n.guard != nil {
+		n.guard.Drop(string(id))
+	}
 	if n.dir != "" {
 		_ = os.Remove(filepath.Join(n.dir, string(id)))
 	}

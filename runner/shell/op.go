@@ -10,6 +10,7 @@ import (
 
 // Register lets a Runner keep persistent shells.
 func Register(r *runner.Runner, s *Shells) {
+	s.notes.guard = r.Guard()
 	runner.Effect(r, wire.OpShellOpen, opOf(s.openLocal))
 	if s.o.Remote != nil {
 		runner.Effect(r, wire.OpShellOpenSSH, opOf(s.openRemote))

@@ -31,9 +31,12 @@ type supervisor struct {
 	peers  peers
 }
 
-// Main is the supervisor's process: it is started by Pending.Start with the files that it needs,
+// Main is the supervisor's process, or a Guard's: it is started by Pending.Start with the files that it needs,
 // and ends with the Job. It gives the exit code of the process.
 func Main() int {
+	if len(os.Args) > 2 && os.Args[2] == guardName {
+		return guard()
+	}
 	status, dir, lock := inherited(statusFD, "status"), inherited(dirFD, "job"), inherited(lockFD, "lock")
 	syscall.CloseOnExec(cwdFD)
 	defer lock.Close() // the last thing that is closed
