@@ -40,6 +40,8 @@ type execution struct {
 	state   wire.JournalState
 	started time.Time // zero until then
 	result  *wire.Result
+	// ending is the end while the journal gets it: who finds it there asks for what was printed too.
+	ending  *wire.Result
 	child   *proc.Process // while it runs, of an interactive one
 	waiting bool          // for input on its terminal
 	version int           // of the state, for observers
@@ -126,6 +128,9 @@ func (r *Runner) resultOf(id event.ExecutionID, known entry) *wire.Result {
 		defer e.mu.Unlock()
 		if e.result != nil {
 			return e.result
+		}
+		if known.result != nil && e.ending != nil {
+			return e.ending
 		}
 	}
 	if known.result != nil {
@@ -341,6 +346,14 @@ func (r *Runner) notStarted(res wire.Result, f *fault.Error) wire.Result {
 }
 
 func (r *Runner) terminal(res wire.Result) wire.Result {
+	r.mu.Lock()
+	e := r.execs[res.ID]
+	r.mu.Unlock()
+	if e != nil {
+		e.mu.Lock()
+		e.ending = &res
+		e.mu.Unlock()
+	}
 	if err := r.journal.step(record{ID: res.ID, State: wire.JTerminal, Result: &res}, true); err != nil {
 		r.o.Logger.Error("the journal could not be written", "cause", err)
 	}
