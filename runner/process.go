@@ -163,15 +163,11 @@ func (r *Runner) runProcess(e *execution, q *prepared, limit time.Duration, res 
 		return r.notStarted(res, fault.Wrap(err, fault.StorageFull, "the Runner's journal cannot be written; nothing was started"))
 	}
 	e.set(wire.JStarting)
-	held := proc.Leftover{Mark: string(e.offer.ID)}
-	r.guard.Hold(held)
-	defer r.guard.Drop(held.Mark)
 	if err := q.p.Launch(limit); err != nil {
 		return r.notStarted(res, spawnFault(e.offer.Op, err))
 	}
 	leader := q.p.Identity()
-	held.Leader = leader
-	r.guard.Hold(held)
+	defer r.guard.Watch(proc.Leftover{Mark: string(e.offer.ID), Leader: leader})()
 	if err := r.journal.step(record{ID: e.offer.ID, State: wire.JRunning, Leader: &leader}, false); err != nil {
 		r.o.Logger.Error("the journal could not be written", "cause", err)
 	}

@@ -51,6 +51,7 @@ func TestAKilledRunnerLeavesNothingRunning(t *testing.T) {
 			t.Fatalf("only %v run", pids)
 		}
 	}
+	time.Sleep(500 * time.Millisecond) // what is over in a moment is no matter of the guard
 	r.runner.kill()
 	for end := time.Now().Add(20 * time.Second); len(pids) > 0; time.Sleep(20 * time.Millisecond) {
 		var alive []int

@@ -20,6 +20,9 @@ const guardName = "guard"
 const (
 	// guardWrite is how long it may take to take a word, guardEnd to end when it is told to.
 	guardWrite = 100 * time.Millisecond
+	// guardAfter is how long something runs before it is worth a word: each one wakes the guard, and
+	// most commands are over by then.
+	guardAfter = 100 * time.Millisecond
 	guardEnd   = 2 * time.Second
 )
 
@@ -55,6 +58,31 @@ type guarded struct {
 // was said of the same mark. Where it fails nothing is guarded: the Runner's next life ends what is
 // left.
 func (g *Guard) Hold(l proc.Leftover) { g.tell(guarded{Hold: &l}, true) }
+
+// Watch holds an execution once it has run for a moment, until ended is called.
+func (g *Guard) Watch(l proc.Leftover) (ended func()) {
+	if g == nil {
+		return func() {}
+	}
+	var mu sync.Mutex
+	var held, over bool
+	t := time.AfterFunc(guardAfter, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over {
+			g.Hold(l)
+			held = true
+		}
+	})
+	return func() {
+		t.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if over = true; held {
+			g.Drop(l.Mark)
+		}
+	}
+}
 
 // Drop lets go of an execution that has ended.
 func (g *Guard) Drop(mark string) { g.tell(guarded{Drop: mark}, false) }
