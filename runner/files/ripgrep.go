@@ -39,9 +39,9 @@ type narrowing struct {
 	begun bool
 	stop  context.CancelFunc
 	done  chan struct{}
-	// looked are the files that ripgrep saw, true for those with a match; known tells that they are all.
-	looked map[string]bool
-	known  bool
+	// looked are the files that ripgrep saw, hits those with a match; known tells that both are.
+	looked, hits map[string]bool
+	known        bool
 }
 
 // early asks before the files are listed where the index of git is so large that it will be worth
@@ -89,7 +89,7 @@ func (n *narrowing) keep(files []string) ([]string, bool) {
 	}
 	var out []string
 	for _, f := range files {
-		if hit, looked := n.looked[f]; hit || !looked {
+		if n.hits[f] || !n.looked[f] {
 			out = append(out, f)
 		}
 	}
@@ -102,16 +102,20 @@ func (n *narrowing) ask(ctx context.Context) {
 		return
 	}
 	defer dir.Close()
-	// Each file that was looked at is told, with its first match or with none.
-	find := []string{"--count", "--include-zero", "--max-count=1", "--fixed-strings"}
+	find := []string{"--files-with-matches", "--fixed-strings"}
 	if n.p.fold {
 		find = append(find, "--ignore-case")
 	}
 	for _, text := range n.p.needed {
 		find = append(find, "--regexp="+text)
 	}
-	n.looked, err = ripgrep(ctx, n.program, dir, append(find, "--", "./"+n.base))
-	n.known = err == nil
+	where := "./" + n.base
+	var lookErr, hitErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { n.looked, lookErr = ripgrep(ctx, n.program, dir, append([]string{"--files"}, "--", where)) })
+	wg.Go(func() { n.hits, hitErr = ripgrep(ctx, n.program, dir, append(find, "--", where)) })
+	wg.Wait()
+	n.known = lookErr == nil && hitErr == nil
 }
 
 // ripgrepFlags leave it no configuration, no links to follow and nothing to run.
@@ -120,7 +124,7 @@ var ripgrepFlags = []string{
 	"--no-ignore-dot", "--no-ignore-global", "--color=never", "--no-mmap", "--threads=2", "--glob=!.git",
 }
 
-// ripgrep runs one ripgrep and gives the paths it printed, true where it counted a match. Exit status 1 is no match; any
+// ripgrep runs one ripgrep and gives the paths it printed. Exit status 1 is no match; any
 // other failure makes its list worthless.
 func ripgrep(ctx context.Context, program string, dir *os.File, args []string) (map[string]bool, error) {
 	cmd := exec.CommandContext(ctx, program, append(append([]string{}, ripgrepFlags...), args...)...)
@@ -134,7 +138,7 @@ func ripgrep(ctx context.Context, program string, dir *os.File, args []string) (
 	if err := sandbox.Start(cmd); err != nil {
 		return nil, err
 	}
-	paths, readErr := readCounts(out)
+	paths, readErr := readPaths(out)
 	if readErr != nil {
 		cmd.Process.Kill()
 	}
@@ -149,26 +153,24 @@ func ripgrep(ctx context.Context, program string, dir *os.File, args []string) (
 // maxPathRecord is more than any path.
 const maxPathRecord = 64 << 10
 
-// readCounts reads a path, a zero byte, a count and a line end for each file.
-func readCounts(in io.Reader) (map[string]bool, error) {
+func readPaths(in io.Reader) (map[string]bool, error) {
 	paths := map[string]bool{}
-	r := bufio.NewReaderSize(in, maxPathRecord)
-	for {
-		path, err := r.ReadSlice(0)
-		if err == io.EOF && len(path) == 0 {
-			return paths, nil
+	sc := bufio.NewScanner(in)
+	sc.Buffer(make([]byte, 8<<10), maxPathRecord)
+	sc.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		if i := bytes.IndexByte(data, 0); i >= 0 {
+			return i + 1, data[:i], nil
 		}
-		if err != nil {
-			return nil, errors.Join(io.ErrUnexpectedEOF, err)
+		if atEOF && len(data) > 0 {
+			return 0, nil, io.ErrUnexpectedEOF
 		}
-		name := strings.TrimPrefix(string(path[:len(path)-1]), "./")
-		count, err := r.ReadSlice('\n')
-		if err != nil {
-			return nil, errors.Join(io.ErrUnexpectedEOF, err)
-		}
+		return 0, nil, nil
+	})
+	for sc.Scan() {
 		if len(paths) > 2*maxScanFiles {
 			return nil, io.ErrShortBuffer
 		}
-		paths[name] = string(bytes.TrimSpace(count)) != "0"
+		paths[strings.TrimPrefix(sc.Text(), "./")] = true
 	}
+	return paths, sc.Err()
 }
