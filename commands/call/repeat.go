@@ -41,8 +41,11 @@ func (c *Call) keyed(o *wire.Offer, key string) {
 func (c *Call) repeat(ctx context.Context, op wire.Op, first event.ExecutionID, grace time.Duration) (Outcome, error) {
 	c.replayed = first
 	out, err := c.first(ctx, first, grace)
-	if err == nil && out.Promoted {
+	if err == nil && (out.Promoted || op == wire.OpDetached) {
+		// A detached one is answered as a Job also where it has ended, and the call that began it was
+		// closed by a start of the server.
 		j := c.job(wire.Offer{ID: first})
+		j.Ended = !out.Promoted
 		c.kernel.jobs.addNew(j)
 	}
 	out, err = c.judge(ctx, op, out, err)
