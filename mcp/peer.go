@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net"
 	"os"
+
+	"webcodex/internal/peercred"
 )
 
 // PeerListener accepts connections of this process's own uid only. The directory's mode
@@ -30,7 +32,7 @@ func (l *PeerListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		uid, err := peerUID(c)
+		uid, err := peercred.UID(c)
 		if err == nil && uid == l.uid {
 			return c, nil
 		}

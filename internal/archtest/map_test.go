@@ -8,7 +8,7 @@ type entry struct {
 }
 
 // leaves are the packages that know nothing of WebCodex's domain; anyone may use them.
-var leaves = []string{"internal/fault", "internal/ownerfile", "internal/patch", "internal/redact", "internal/relpath", "internal/token"}
+var leaves = []string{"internal/fault", "internal/ownerfile", "internal/patch", "internal/redact", "internal/peercred", "internal/relpath", "internal/token"}
 
 // importMap is the package map of docs/architecture.md. A package that is not on it fails the
 // test until it is, with the reason for it; one that is on it and gone fails too.
@@ -105,6 +105,7 @@ var importMap = map[string]entry{
 	"internal/ownerfile": {"settings that a Runner's owner writes: read strictly, and told of without a value", nil},
 	"internal/redact":    {"secrets out of stored and printed text", nil},
 	"internal/relpath":   {"the form of a project-relative path, and every spelling of .git", nil},
+	"internal/peercred":  {"who is at the other end of a unix socket", nil},
 	"internal/token":     {"opaque texts that a caller gives back: sealed cursors, fingerprints, digests of keys", nil},
 	"internal/proc":      {"one child process: own group, bounded output, an end that is an end", nil},
 	"internal/git":       {"the git binary with safe flags", []string{"internal/proc", "internal/sandbox"}},

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"webcodex/internal/peercred"
 )
 
 // What is said on a Job's socket, a word a line: a Runner asks to follow or to stop, the
@@ -76,7 +78,7 @@ func (s *supervisor) listen() (stop func(), err error) {
 			if err != nil {
 				return
 			}
-			if uid, err := peerUID(c); err != nil || uid != os.Geteuid() {
+			if uid, err := peercred.UID(c); err != nil || uid != os.Geteuid() {
 				_ = c.Close()
 				continue
 			}
@@ -143,7 +145,7 @@ func (j *Job) dial() (*net.UnixConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if uid, err := peerUID(c); err != nil || uid != os.Geteuid() {
+	if uid, err := peercred.UID(c); err != nil || uid != os.Geteuid() {
 		_ = c.Close()
 		return nil, errors.Join(errors.New("another account's process answers"), err)
 	}

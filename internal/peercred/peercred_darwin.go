@@ -1,4 +1,4 @@
-package supervise
+package peercred
 
 import (
 	"net"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID is the uid that opened the other end, as the kernel noted it.
-func peerUID(c *net.UnixConn) (int, error) {
+// UID is the uid that opened the other end, as the kernel noted it.
+func UID(c *net.UnixConn) (int, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return -1, err
